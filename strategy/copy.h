@@ -50,6 +50,8 @@ class Place {
 };
 
 // Copy is the context of a function that updates one copy of a variable.
+//
+// Threads: must be used by the thread that runs the function.
 class Copy : public Place {
  public:
   Copy(Engine& engine, const Variable& variable, size_t index)

@@ -41,6 +41,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 // CondVar waits with a Mutex held. Waits wake spuriously: always loop on the
 // condition.
+//
+// Threads: safe to share, like Mutex.
 class CondVar {
  public:
   void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

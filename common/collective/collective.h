@@ -72,6 +72,8 @@ class Collective {
 
 // While it lives, calls of a group have a timeout of their own. Does nothing
 // without a group or a timeout.
+//
+// Threads: one thread, between calls of the group.
 class ScopedTimeout {
  public:
   ScopedTimeout(Collective* group, std::optional<absl::Duration> timeout)

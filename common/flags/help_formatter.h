@@ -10,6 +10,8 @@ namespace lockstep {
 
 // HelpFormatter is CLI11's help text, kept within a width: names on the left,
 // explanations wrapped in a column of their own on the right.
+//
+// Threads: not thread-safe.
 class HelpFormatter : public CLI::Formatter {
  public:
   // For the window that standard output is, of 40 to 80 columns; 80 columns if

@@ -51,6 +51,7 @@ class SpanRecorder {
 
 // SpanTimer records a span that begins with the timer and ends with it.
 //
+// Threads: not thread-safe.
 // Borrows: the recorder; null: nothing is recorded.
 class SpanTimer {
  public:

@@ -16,6 +16,7 @@ namespace lockstep::worker {
 // BlockSource computes a block of micro-batches of a shared step as one pass,
 // which has the sum of their gradients.
 //
+// Threads: as GradientSource.
 // Borrows: also the memory that the source writes its gradients to.
 class BlockSource final : public PassSeries {
  public:

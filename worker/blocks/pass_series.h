@@ -24,6 +24,7 @@ namespace lockstep::worker {
 // Gradients are clipped one by one, before they are added. They are reported
 // while the last batch is computed.
 //
+// Threads: as GradientSource.
 // Borrows: the source and the clipper, whose gradients must be those that the
 //          source writes.
 class PassSeries : public GradientSource {

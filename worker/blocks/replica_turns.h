@@ -20,6 +20,7 @@ namespace lockstep::worker {
 // To the source, the pass of batch `index` is the passes of batches
 // index x replicas to index x replicas + replicas - 1, one for each replica.
 //
+// Threads: as GradientSource.
 // Borrows: also the memory that the source writes its gradients to.
 class ReplicaTurns final : public PassSeries {
  public:

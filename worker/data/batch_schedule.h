@@ -20,6 +20,8 @@ namespace lockstep::worker {
 //
 // The order is EpochShuffle()'s for up to kMostListed examples, of which it
 // holds a list of 8 bytes each, and EpochPermutation's for more.
+//
+// Threads: not thread-safe.
 class BatchSchedule {
  public:
   static constexpr int64_t kMostListed = int64_t{1} << 25;

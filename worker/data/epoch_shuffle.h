@@ -8,6 +8,8 @@ namespace lockstep::worker {
 
 // SplitMix64 is a small random generator. Unlike the distributions of <random>,
 // its numbers are the same with every compiler and standard library.
+//
+// Threads: not thread-safe.
 class SplitMix64 {
  public:
   explicit SplitMix64(uint64_t state) : state_(state) {}

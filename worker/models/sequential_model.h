@@ -13,6 +13,8 @@ namespace lockstep::worker {
 // SequentialModel is a model of layers in sequence: each layer's input is the
 // output of the one before, and the last output is the logits. Its variables
 // are those of the layers, in order.
+//
+// Threads: as Model.
 class SequentialModel final : public Model {
  public:
   //   kInvalidArgument  no layers, or a variable that is too large, which the

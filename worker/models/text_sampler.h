@@ -22,6 +22,7 @@ int32_t DrawClass(absl::Span<const float> logits, double temperature,
 
 // TextSampler continues a text with a language model of bytes.
 //
+// Threads: not thread-safe.
 // Borrows: model, backend and variables.
 class TextSampler {
  public:

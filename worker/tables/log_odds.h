@@ -25,6 +25,8 @@ double CrossEntropy(bool label, double log_odds);
 double Probability(double log_odds);
 
 // LogOddsScore collects a model's predictions on a test set.
+//
+// Threads: not thread-safe.
 class LogOddsScore {
  public:
   void Add(double log_odds, bool label);

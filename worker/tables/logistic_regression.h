@@ -14,6 +14,8 @@ namespace lockstep::worker {
 // one number for each feature, or, if it grows, for each feature that occurred
 // in a batch; "bias" is one more number. The loss is the mean cross-entropy of
 // a batch. The score is the log-odds, by which the AUC orders, too.
+//
+// Threads: as TableWorkload.
 class LogisticRegression final : public TableWorkload {
  public:
   // `num_rows` is the number of features; for a growing table, the limit of its

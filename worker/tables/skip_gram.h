@@ -23,6 +23,8 @@ namespace lockstep::worker {
 // of the sum of the loss over all pairs, since rows occur in different numbers
 // of pairs; the reported loss is the mean over pairs, and `examples` counts
 // words.
+//
+// Threads: as TableWorkload.
 class SkipGram final : public TableWorkload {
  public:
   struct Options {

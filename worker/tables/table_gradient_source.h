@@ -15,6 +15,7 @@ namespace lockstep::worker {
 // TableGradientSource computes the gradients of a model with tables, batch by
 // batch. A batch and its random draws are functions of its index and the seed.
 //
+// Threads: as GradientSource.
 // Borrows: workload and memory.
 class TableGradientSource final : public GradientSource {
  public:

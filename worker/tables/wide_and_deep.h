@@ -27,7 +27,9 @@ namespace lockstep::worker {
 // The loss is the mean cross-entropy of a batch. Everything is computed on the
 // CPU: tables need little arithmetic and the layers are small.
 //
-// Units: memory grows with the batch; Predict() takes 8192 examples at a time.
+// Threads: as TableWorkload.
+// Units:   memory grows with the batch; Predict() takes 8192 examples at a
+//          time.
 class WideAndDeep final : public TableWorkload {
  public:
   struct Options {

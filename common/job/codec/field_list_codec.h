@@ -70,6 +70,8 @@ constexpr FieldAccess<T> AccessOf() {
 }
 
 // FieldVisitor reads the fields of a list from a message, or writes them to it.
+//
+// Threads: not thread-safe.
 class FieldVisitor {
  public:
   using FieldDescriptor = google::protobuf::FieldDescriptor;

@@ -16,6 +16,8 @@ namespace lockstep::worker {
 // kHasFusedAttention computes heads that it takes (FusesAttention()) in kernels
 // of its own, and keeps no scores; all others have them as products of
 // matrices.
+//
+// Threads: as ComputeBackend.
 template <typename Device>
 class KernelAttention : public KernelRows<Device> {
  public:

@@ -13,8 +13,10 @@
 
 namespace lockstep::worker {
 
-// KernelElements is the products of KernelBackend and its operations on each
+// KernelElements has the products of KernelBackend and its operations on each
 // element, row or column by itself.
+//
+// Threads: as ComputeBackend.
 template <typename Device>
 class KernelElements : public KernelMemory<Device> {
  public:

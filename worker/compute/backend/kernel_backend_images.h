@@ -13,7 +13,9 @@
 
 namespace lockstep::worker {
 
-// KernelImages is the convolutions and poolings of KernelBackend.
+// KernelImages has the convolutions and poolings of KernelBackend.
+//
+// Threads: as ComputeBackend.
 template <typename Device>
 class KernelImages : public KernelElements<Device> {
  public:

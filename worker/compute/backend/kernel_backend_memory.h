@@ -12,7 +12,9 @@
 
 namespace lockstep::worker {
 
-// KernelMemory is the memory and the copies of KernelBackend, and its device.
+// KernelMemory has the memory and the copies of KernelBackend, and its device.
+//
+// Threads: as ComputeBackend.
 template <typename Device>
 class KernelMemory : public ComputeBackend {
  public:

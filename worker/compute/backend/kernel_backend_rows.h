@@ -13,7 +13,9 @@
 
 namespace lockstep::worker {
 
-// KernelRows is the normalisations, losses and counts of KernelBackend.
+// KernelRows has the normalisations, losses and counts of KernelBackend.
+//
+// Threads: as ComputeBackend.
 template <typename Device>
 class KernelRows : public KernelImages<Device> {
  public:

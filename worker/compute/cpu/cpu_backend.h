@@ -13,6 +13,8 @@ extern template class KernelBackend<cpu::CpuDevice>;
 
 // CpuBackend computes with OpenBLAS and plain loops, on any memory of the
 // process. It is also the reference for other backends.
+//
+// Threads: as ComputeBackend.
 class CpuBackend : public KernelBackend<cpu::CpuDevice> {
  public:
   struct Options {

@@ -15,7 +15,8 @@ namespace lockstep::worker::cpu {
 // processor does better than one element at a time. They add in the same order
 // as the kernels, except products of matrices, whose order is OpenBLAS's.
 //
-// Units: lengths in elements; T is float or double.
+// Threads: as ComputeBackend.
+// Units:   lengths in elements; T is float or double.
 class CpuDevice final : public SerialDevice {
  public:
   static constexpr bool kHasOwnLoops = true;

@@ -52,6 +52,8 @@ struct SerialGroup {
 
 // SerialDevice is a Device (worker/compute/backend/kernel_backend.h) of plain
 // loops and OpenBLAS, on memory of the process.
+//
+// Threads: as ComputeBackend.
 class SerialDevice {
  public:
   static constexpr bool kUsesOrdinaryMemory = true;

@@ -28,7 +28,8 @@ namespace lockstep::worker::cuda {
 // Operations are queued on a compute stream; copies that run beside them are on
 // a second stream, with an event each.
 //
-// Errors: those of ToStatus(). A kernel's own failure shows in a later call.
+// Threads: as ComputeBackend.
+// Errors:  those of ToStatus(). A kernel's own failure shows in a later call.
 class CudaDevice {
  public:
   static constexpr bool kUsesOrdinaryMemory = false;

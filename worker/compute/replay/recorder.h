@@ -15,6 +15,8 @@ namespace lockstep::worker {
 
 // RecordingKey identifies passes that queue the same operations: it holds the
 // type, shape and address of each tensor that a pass is given.
+//
+// Threads: not thread-safe.
 class RecordingKey {
  public:
   void Add(const ConstTensor& tensor);

@@ -9,7 +9,8 @@ namespace lockstep::worker {
 // Buffer owns memory that a backend allocated, on the host or a device; an
 // empty one owns nothing. Tensors refer to the memory and must not outlive it.
 //
-// Units: bytes.
+// Threads: a value that can only be moved; the memory is not guarded.
+// Units:   bytes.
 class Buffer {
  public:
   using Release = void (*)(void*);

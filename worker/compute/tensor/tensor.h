@@ -27,6 +27,7 @@ absl::StatusOr<int64_t> CountElements(const Shape& shape);
 // ConstTensor is a read-only view of a tensor: element type, shape and a
 // pointer. Copying it copies no element.
 //
+// Threads: a value; the memory is not guarded.
 // Borrows: the memory, which may be a backend's Buffer or any other, such as
 //          ParameterMemory. It must outlive every copy of the view.
 class ConstTensor {
@@ -81,6 +82,8 @@ class ConstTensor {
 
 // Tensor is a ConstTensor through which the elements may be written; a const
 // Tensor may be written through too, as with a span.
+//
+// Threads: a value; the memory is not guarded.
 class Tensor : public ConstTensor {
  public:
   Tensor() = default;

@@ -13,6 +13,8 @@ namespace lockstep::worker {
 // max-pool that halves height and width, rounding up: [n,h,w,channels] becomes
 // [n,ceil(h/2),ceil(w/2),filters]. Variables: NAME/filters
 // [kernel_size,kernel_size,channels,filters], NAME/bias [filters].
+//
+// Threads: as Layer.
 class ConvLayer final : public Layer {
  public:
   struct Options {

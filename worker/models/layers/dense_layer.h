@@ -14,6 +14,8 @@ namespace lockstep::worker {
 // DenseLayer computes out = in W + b, and max(out, 0) with `relu`: `in` [n,...]
 // of `inputs` elements per example becomes [n,units]. Variables: NAME/weights
 // [inputs,units], NAME/bias [units].
+//
+// Threads: as Layer.
 class DenseLayer final : public Layer {
  public:
   struct Options {

@@ -13,6 +13,8 @@ namespace lockstep::worker {
 // EmbeddingLayer adds a vector for each token and one for its position: int32
 // [n,t] becomes [n*t,width]. Must be the first layer of a model. Variables:
 // NAME/tokens [tokens,width], NAME/positions [positions,width].
+//
+// Threads: as Layer.
 class EmbeddingLayer final : public Layer {
  public:
   struct Options {

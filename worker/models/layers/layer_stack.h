@@ -11,6 +11,8 @@ namespace lockstep::worker {
 // LayerStack is a sequence of layers as one layer: from the shape of the first
 // layer's input to that of the last one's output. Forward() and Backward() must
 // not be called on an empty stack.
+//
+// Threads: as Layer.
 class LayerStack final : public Layer {
  public:
   // Called before each layer, with the range of its variables [first, first +
@@ -52,6 +54,8 @@ class LayerStack final : public Layer {
 // ResidualLayer computes out = branch(in) + shortcut(in); an empty shortcut is
 // `in` itself. The sum replaces the output of the branch's last layer, so the
 // gradient of that layer must not need its output.
+//
+// Threads: as Layer.
 class ResidualLayer final : public Layer {
  public:
   ResidualLayer(Layers branch, Layers shortcut, ElementType type);

@@ -11,6 +11,8 @@ namespace lockstep::worker {
 
 // LayerNormLayer normalises each row of its input [rows,width]; the output has
 // that shape. Variables: NAME/scale [width], NAME/shift [width].
+//
+// Threads: as Layer.
 class LayerNormLayer final : public Layer {
  public:
   LayerNormLayer(const std::string& name, int64_t width, ElementType type);

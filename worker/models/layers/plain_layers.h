@@ -14,6 +14,8 @@
 namespace lockstep::worker {
 
 // ReluLayer is max(in, 0), element by element.
+//
+// Threads: as Layer.
 class ReluLayer final : public Layer {
  public:
   explicit ReluLayer(ElementType type) : Layer(type) {}
@@ -28,6 +30,8 @@ class ReluLayer final : public Layer {
 };
 
 // ActivationLayer computes a function of each element; see Activation.
+//
+// Threads: as Layer.
 class ActivationLayer final : public Layer {
  public:
   ActivationLayer(Activation kind, ElementType type)
@@ -46,6 +50,8 @@ class ActivationLayer final : public Layer {
 // DropoutLayer, in training, replaces a share `rate` of the elements by zeros
 // and multiplies the others by 1 / (1 - rate). The layers of a model must have
 // different salts, so that their random numbers differ.
+//
+// Threads: as Layer.
 class DropoutLayer final : public Layer {
  public:
   DropoutLayer(double rate, uint64_t salt, ElementType type)
@@ -65,6 +71,8 @@ class DropoutLayer final : public Layer {
 };
 
 // GlobalAveragePoolLayer is the mean over each image: [n,h,w,c] becomes [n,c].
+//
+// Threads: as Layer.
 class GlobalAveragePoolLayer final : public Layer {
  public:
   explicit GlobalAveragePoolLayer(ElementType type) : Layer(type) {}
@@ -110,6 +118,8 @@ class AttentionLayer final : public Layer {
 // the image: [n,h,w,channels] becomes
 // [n,ceil(h/stride),ceil(w/stride),filters]. Variable: NAME/filters
 // [kernel_size,kernel_size,channels,filters].
+//
+// Threads: as Layer.
 class ConvolutionLayer final : public Layer {
  public:
   struct Options {
