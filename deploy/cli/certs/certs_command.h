@@ -15,6 +15,7 @@ namespace lockstep::cli {
 
 // CertsCommands are `lockstep certs make`, `renew`, `show` and `check`.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class CertsCommands {

@@ -16,6 +16,7 @@ namespace lockstep::cli {
 // ConfigCheckCommand is `lockstep config check`: it reads a TF_CONFIG as the
 // programs do, and explains its meaning and its mistakes.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class ConfigCheckCommand {

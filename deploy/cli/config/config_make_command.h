@@ -13,6 +13,7 @@ namespace lockstep::cli {
 // ConfigMakeCommand is `lockstep config make`: writes a cluster file, or the
 // TF_CONFIG of one of its tasks.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class ConfigMakeCommand {

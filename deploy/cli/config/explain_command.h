@@ -12,6 +12,7 @@ namespace lockstep::cli {
 // ExplainCommand is `lockstep explain` for the fields of a job file.
 // ExplainJobCommand adds flags to it, for running jobs.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class ExplainCommand {

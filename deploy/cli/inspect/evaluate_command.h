@@ -16,6 +16,7 @@ namespace lockstep::cli {
 // EvaluateCommand is `lockstep evaluate`: it scores a checkpoint on the job's
 // test set as the evaluator does, without a chief.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class EvaluateCommand {

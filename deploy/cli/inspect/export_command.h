@@ -17,6 +17,7 @@ namespace lockstep::cli {
 // their moving averages, into one safetensors file, with the slots that are
 // asked for and without counters. The file appears complete or not at all.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class ExportCommand {

@@ -14,6 +14,7 @@ namespace lockstep::cli {
 // NearestCommand is `lockstep nearest`: it looks up words in the newest
 // checkpoint of a model of kind skip_gram.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class NearestCommand {

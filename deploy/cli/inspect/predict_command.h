@@ -16,6 +16,7 @@ namespace lockstep::cli {
 // PredictCommand is `lockstep predict`: it writes the predictions of a
 // checkpoint's model for the examples of a file, without a chief.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class PredictCommand {

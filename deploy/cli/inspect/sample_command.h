@@ -15,6 +15,7 @@ namespace lockstep::cli {
 // SampleCommand is `lockstep sample`: it generates text with a
 // checkpoint of a model of kind transformer.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class SampleCommand {

@@ -14,6 +14,8 @@
 namespace lockstep::cli {
 
 // LogsCommand is `lockstep logs`: the lines of all tasks as one story.
+//
+// Threads: not thread-safe.
 class LogsCommand {
  public:
   explicit LogsCommand(CLI::App& parent);

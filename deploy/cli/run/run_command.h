@@ -16,6 +16,7 @@ namespace lockstep::cli {
 
 // RunCommand is `lockstep run`: it runs a whole cluster on this machine.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class RunCommand {

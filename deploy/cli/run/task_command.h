@@ -16,6 +16,7 @@ namespace lockstep::cli {
 // TaskCommand is `lockstep task`: it becomes the program of one task of a job
 // whose configuration is in a directory, for service managers and containers.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class TaskCommand {

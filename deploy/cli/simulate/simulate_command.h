@@ -19,6 +19,7 @@ namespace lockstep::cli {
 // 8 backups, with AUTO, and with shared work, under a virtual clock, and
 // compares them.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class SimulateCommand {

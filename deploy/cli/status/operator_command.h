@@ -70,6 +70,7 @@ class ChiefFlags {
 
 // StatusCommand is `lockstep status`.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class StatusCommand {
@@ -117,6 +118,7 @@ int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
 
 // StopCommand is `lockstep stop`.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class StopCommand {

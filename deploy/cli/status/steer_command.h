@@ -27,6 +27,7 @@ absl::StatusOr<CoordinatorClient::Change> ParseSettings(
 // SteerCommands are `lockstep checkpoint`, `pause`, `resume`, `set` and
 // `remove`: each sends a request to the chief and waits until it is in effect.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class SteerCommands {

@@ -13,6 +13,7 @@ namespace lockstep::cli {
 
 // TraceCommand is `lockstep trace`.
 //
+// Threads: not thread-safe.
 // Borrows: `parent`, which keeps pointers to the members: it must not be parsed
 // after this object is destroyed.
 class TraceCommand {
@@ -38,6 +39,7 @@ class TraceCommand {
 // steps take as long as they do. Without one, ExplainCommand explains the job
 // file.
 //
+// Threads: not thread-safe.
 // Borrows: `explain`, as TraceCommand does.
 class ExplainJobCommand {
  public:
