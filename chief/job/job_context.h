@@ -51,6 +51,7 @@ struct JobContext {
   int64_t reached = 0;  // the step of the last StepReached
   int64_t redone = -1;  // of the last NoteRedone()
 
+  // `stop`; OK if no stop is wanted.
   absl::Status Stop() const { return stop.value_or(absl::OkStatus()); }
 
   // As RecordStop().

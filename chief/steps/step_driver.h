@@ -78,6 +78,9 @@ class StepDriver {
   // Restarts the time of the step at hand.
   void RestartTime(absl::Time now) { began_ = now; }
 
+  // Handle a server's answer to a take or to a commit, and add the calls that
+  // follow to `out`. An answer of an earlier round has no effect, nor has a
+  // take of an earlier step. AskAgain() repeats calls that may succeed later.
   absl::StatusOr<Heard> OnTake(const TakeAnswered& event, absl::Time now,
                                JobActions& out);
   absl::StatusOr<Heard> OnCommit(const CommitAnswered& event, absl::Time now,

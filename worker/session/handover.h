@@ -96,6 +96,7 @@ class Handover {
   Stage Take(absl::Duration timeout, Offer& offer) ABSL_LOCKS_EXCLUDED(mutex_);
   // True while an offer has no answer.
   bool offers() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // ended() is true after End(); end() is the reason that End() was given.
   absl::Status end() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 

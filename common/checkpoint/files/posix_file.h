@@ -45,12 +45,15 @@ class PosixFile {
 
   const std::string& path() const { return path_; }
 
+  // Returns the length of the file in bytes.
   absl::StatusOr<uint64_t> Size() const;
 
   // Sets the file's length to `bytes` and reserves its blocks, so that a full
   // disk fails now. File systems that cannot reserve only set the length.
   absl::Status Reserve(uint64_t bytes) const;
 
+  // Writes all of `bytes` from byte `offset` of the file on, which grows if it
+  // is shorter. If that fails, a part of `bytes` may have been written.
   absl::Status WriteAt(uint64_t offset, absl::Span<const char> bytes) const;
 
   // Fills `bytes` from byte `offset` of the file.
