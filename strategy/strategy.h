@@ -200,6 +200,7 @@ class Strategy {
   //   and the errors of Across()
   absl::StatusOr<AtVariable<Value>> LocalCopies(const Variable& variable);
 
+  // True if this strategy made the variable; the default strategy owns all.
   bool Owns(const Variable& variable) const {
     return engine_.variables().Owns(variable);
   }

@@ -31,6 +31,7 @@ class PassTimes {
  public:
   explicit PassTimes(double half_life);
 
+  // Records a pass that was seen to its end, or dropped.
   void Add(const PassTime& pass);
 
   // The passes seen to their end that count: all, or only bins with one that is

@@ -50,6 +50,7 @@ class PushTuner {
   // A step has `numbers` micro-batches.
   explicit PushTuner(int numbers) : numbers_(numbers) {}
 
+  // Records the newest totals of a worker.
   void Hear(int worker, uint64_t incarnation, const Totals& totals);
 
   // Must be called at the step boundary after `step`, in which `workers`

@@ -65,6 +65,8 @@ class JobDriver {
   JobDriver(const JobDriver&) = delete;
   JobDriver& operator=(const JobDriver&) = delete;
 
+  // Handles an event. Returns its effects, in the order in which the caller
+  // must carry them out.
   JobActions On(const JobEvent& event, absl::Time now);
   // The time at which a Tick must come at the latest.
   absl::Time next() const;

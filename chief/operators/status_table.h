@@ -127,6 +127,7 @@ class StatusTable {
   void PublishPlan(const Plan& plan) ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<Plan> plan() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Sets the epoch that the chief has taken from the servers.
   void SetEpoch(uint64_t epoch) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartTraining(int64_t global_step, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -176,8 +177,10 @@ class StatusTable {
   // The step of the newest score; -1: no checkpoint that counts has one.
   int64_t scored_step() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Returns the job's status at `now`.
   View Get(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Returns the job's past up to `now`, for Restore() of a later chief.
   History GetHistory(absl::Time now) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the history that an earlier chief has recorded. Only the first call
   // has an effect.

@@ -38,6 +38,8 @@ class SpanRecorder {
   // Returns the clock's time in ns since the Unix epoch.
   int64_t Now() const;
 
+  // Keeps a span, in place of the oldest one of its ring if that is full. Spans
+  // of steps have one ring, all others another.
   void Add(const Span& span);
 
   // Returns at most the newest `most` spans of steps, and all others.

@@ -25,6 +25,7 @@ class SpanRing {
   // Holds `capacity` spans, 1 or more.
   explicit SpanRing(size_t capacity);
 
+  // Keeps a span, in place of the oldest one if the ring is full.
   void Add(const Span& span);
 
   // Returns at most the newest `most` spans, in the order in which they ended.

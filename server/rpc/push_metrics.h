@@ -15,6 +15,7 @@ namespace lockstep::server {
 // Threads: safe to share.
 class PushMetrics {
  public:
+  // Counts the outcomes in the answer to a push.
   void Count(const PushAnswer& answer);
 
   // One metric, labelled by outcome.

@@ -45,6 +45,7 @@ class MeanWaits {
     std::shared_ptr<Shard> shard = {};
   };
 
+  // Adds a wait, behind those that are there.
   void Add(Wait wait);
 
   // The Take...() calls remove waits and return their answers, oldest first.

@@ -79,6 +79,7 @@ class StateTensors {
   // committed one.
   absl::Span<std::byte> Next(size_t part, size_t tensor) const;
 
+  // Returns the value or slot in a given buffer, 0 or 1.
   absl::Span<std::byte> Tensor(size_t part, size_t tensor, int buffer) const;
   // Returns the number of updates of a part up to the committed step, for
   // optimizers that depend on it. SetNextUpdates() sets the number up to the

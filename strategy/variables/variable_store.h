@@ -71,6 +71,7 @@ class VariableStore {
   // True if each replica has an unsynchronised copy.
   bool IsOnRead(const Variable& variable) const;
 
+  // Returns the number of copies in this process.
   size_t CountOfCopies(const Variable& variable) const {
     return variable.state_->copies.size();
   }

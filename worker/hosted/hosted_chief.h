@@ -39,6 +39,7 @@ class HostedChief {
   // Stops the job if it still runs.
   ~HostedChief();
 
+  // As Chief::RequestStop().
   void RequestStop(const std::string& reason) { chief_->RequestStop(reason); }
 
   // As Chief::RecordForPage() returns them; empty without a record.

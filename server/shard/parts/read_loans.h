@@ -28,6 +28,7 @@ class ReadLoans : public std::enable_shared_from_this<ReadLoans> {
  public:
   using OnReturned = std::function<void(int buffer)>;
 
+  // Makes the object for the buffers 0 to num_buffers - 1.
   static std::shared_ptr<ReadLoans> Create(int num_buffers,
                                            OnReturned on_returned);
 

@@ -48,6 +48,7 @@ class WorkerFences {
   // Drops the records of EndInput() for all workers.
   void ForgetEndedInput();
 
+  // True if ShutOut() refuses `incarnation`.
   bool IsShutOut(int worker, uint64_t incarnation) const {
     const Fence fence = Find(worker);
     return fence.shut_out.has_value() && incarnation > *fence.shut_out;

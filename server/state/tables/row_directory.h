@@ -51,6 +51,7 @@ class RowDirectory {
   // Rows given out, which is also the row that Add() gives next.
   int64_t size() const { return words_[0]; }
 
+  // Returns the row of a key; nothing if the key has none.
   std::optional<int64_t> Find(int64_t key) const;
   // The key of a row that was given out.
   int64_t KeyAt(int64_t row) const;
