@@ -243,6 +243,10 @@ class Session {
   // Must be called after kRows, once rows are chosen; a table without a
   // ChooseRows() has no rows in this step. Next() then returns kStep, or
   // another step if this one is over.
+  //
+  //   kFailedPrecondition  Next() has not returned kRows, or Pull() was called
+  //                        for this step before
+  //   kAborted             the step is over: call Next()
   absl::Status Pull();
 
   // After kStep: waits for the values of rows that ChooseRows() has replaced.
