@@ -63,7 +63,7 @@ class ArgumentsTest : public ::testing::Test {
   cudaEvent_t event_ = nullptr;
 };
 
-TEST_F(ArgumentsTest, OfCallsOnDevices) {
+TEST_F(ArgumentsTest, WrongCallsOnDevicesAreRefused) {
   cudaDeviceProp properties;
   char id[13];
   ASSERT_EQ(cudaDeviceGetPCIBusId(id, 13, 0), cudaSuccess);
@@ -89,7 +89,7 @@ TEST_F(ArgumentsTest, OfCallsOnDevices) {
   });
 }
 
-TEST_F(ArgumentsTest, OfCallsOnMemory) {
+TEST_F(ArgumentsTest, WrongCallsOnMemoryAreRefused) {
   alignas(4096) static char host[4096];
   size_t bytes = 0;
   void* none = nullptr;
@@ -117,7 +117,7 @@ TEST_F(ArgumentsTest, OfCallsOnMemory) {
   EXPECT_EQ(none, nullptr);
 }
 
-TEST_F(ArgumentsTest, OfCopies) {
+TEST_F(ArgumentsTest, WrongCopiesAreRefused) {
   char host[2 * kBytes] = {};
   const auto copy = [&](void* to, const void* from, size_t bytes,
                         cudaMemcpyKind kind) {
@@ -153,7 +153,7 @@ TEST_F(ArgumentsTest, OfCopies) {
   });
 }
 
-TEST_F(ArgumentsTest, OfStreamsAndEvents) {
+TEST_F(ArgumentsTest, WrongUsesOfStreamsAndEventsAreRefused) {
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;
   cudaEvent_t gone = nullptr;
@@ -195,7 +195,7 @@ TEST_F(ArgumentsTest, OfStreamsAndEvents) {
   });
 }
 
-TEST_F(ArgumentsTest, OfCapturesAndGraphs) {
+TEST_F(ArgumentsTest, WrongUsesOfCapturesAndGraphsAreRefused) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed),
@@ -236,7 +236,7 @@ TEST_F(ArgumentsTest, OfCapturesAndGraphs) {
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
 }
 
-TEST_F(ArgumentsTest, OfLaunches) {
+TEST_F(ArgumentsTest, WrongLaunchesAreRefused) {
   struct Shape {
     std::string what;
     dim3 grid, block;
@@ -275,7 +275,7 @@ TEST_F(ArgumentsTest, OfLaunches) {
   }
 }
 
-TEST_F(ArgumentsTest, OfAttributesOfKernels) {
+TEST_F(ArgumentsTest, WrongAttributesOfKernelsAreRefused) {
   const int kernel = 0;
   const auto set = [](const void* of, cudaFuncAttribute attribute, int value) {
     return cudaFuncSetAttribute(of, attribute, value);
@@ -305,7 +305,7 @@ struct Product {
   cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT;
 };
 
-TEST_F(ArgumentsTest, OfProducts) {
+TEST_F(ArgumentsTest, WrongProductsAreRefused) {
   cublasHandle_t blas = nullptr;
   ASSERT_EQ(cublasCreate(&blas), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(cublasSetStream(blas, stream_), CUBLAS_STATUS_SUCCESS);
@@ -342,7 +342,7 @@ TEST_F(ArgumentsTest, OfProducts) {
   EXPECT_EQ(cublasDestroy(blas), CUBLAS_STATUS_SUCCESS);
 }
 
-TEST_F(ArgumentsTest, OfHandlesOfCublas) {
+TEST_F(ArgumentsTest, WrongHandlesOfCublasAreRefused) {
   cublasHandle_t blas = nullptr;
   EXPECT_EQ(cublasCreate(nullptr), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(cublasDestroy(nullptr), CUBLAS_STATUS_NOT_INITIALIZED);

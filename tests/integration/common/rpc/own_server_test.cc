@@ -23,7 +23,7 @@ using ::lockstep::testing::TestAuthority;
 
 constexpr absl::Duration kPatience = absl::Seconds(30);
 
-TEST(OwnServerTest, IsWellWhileItServes) {
+TEST(OwnServerTest, CheckSucceedsOnlyWhileTheServerServes) {
   auto server = GrpcServer::Start("127.0.0.1:0", {});
   ASSERT_OK(server);
   const std::string address = absl::StrCat("127.0.0.1:", (*server)->port());

@@ -244,7 +244,7 @@ TEST_F(CallStreamServiceTest, CallerThatGoesAwayLeavesNothingBehind) {
   shard_.Step(0, 2);
 }
 
-TEST_F(CallStreamServiceTest, ClosedStreamEndsWell) {
+TEST_F(CallStreamServiceTest, ClosedStreamEndsWithOk) {
   EXPECT_TRUE(stream_->WritesDone());
   v1::StreamedAnswers none;
   EXPECT_FALSE(stream_->Read(&none));

@@ -180,7 +180,7 @@ TEST(ParameterClientSharingTest, BackupThatDoesNotPushReadsTheSameValues) {
   EXPECT_TRUE(IsShared(server, 1));
 }
 
-TEST(ParameterClientSharingTest, CompatibleModeWorksOverTheWire) {
+TEST(ParameterClientSharingTest, CompatibleModePushesOverTheWire) {
   ServedShard server(0, SyncMode::kCompatible);
   server.Open();
   Client worker(server.address(), 0, Gradients::kShared);

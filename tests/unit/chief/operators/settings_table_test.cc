@@ -79,7 +79,7 @@ TEST_F(SettingsTableTest, MoreGradientsThanWorkersAreRefusedInStrictMode) {
   EXPECT_EQ(settings_table.wanted(), InitialSettings(Job(2, 3)));
 }
 
-TEST_F(SettingsTableTest, MoreGradientsThanWorkersAreFineInCompatibleMode) {
+TEST_F(SettingsTableTest, CompatibleModeTakesMoreGradientsThanWorkers) {
   JobConfig job = Job(2, 3);
   job.mode = SyncMode::kCompatible;
 

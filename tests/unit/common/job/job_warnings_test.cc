@@ -64,7 +64,7 @@ TEST(JobWarningsTest, ScheduleOfLocalStepsCountsThem) {
           "local_steps is 16000: the last 15000 steps")));
 }
 
-TEST(JobWarningsTest, ScheduleThatNeverEndsIsFine) {
+TEST(JobWarningsTest, ScheduleThatNeverEndsGivesNoWarning) {
   JobConfig job = Job();
   job.learning_rate.schedule = LearningRateConfig::Schedule::kExponentialDecay;
   job.learning_rate.decay_steps = 10;

@@ -15,7 +15,7 @@ using ::lockstep::testing::StatusIs;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-TEST(MistakesTest, WhereThereAreNoneAllIsWell) {
+TEST(MistakesTest, WithoutMistakesTheStatusIsOk) {
   Mistakes mistakes;
   mistakes.Add(absl::OkStatus());
 

@@ -87,7 +87,7 @@ TEST_F(ShardRecoveryTest, PreparedStepIsCommittedIfTheJobHasCommittedIt) {
   EXPECT_EQ(FirstValue(*shard), 0.5f);
 }
 
-TEST_F(ShardRecoveryTest, PreparedStepIsRedoneOtherwise) {
+TEST_F(ShardRecoveryTest, PreparedStepIsRedoneIfTheJobHasNotCommittedIt) {
   auto shard = CreateActive();
   PushBoth(*shard, 0, 1);
 

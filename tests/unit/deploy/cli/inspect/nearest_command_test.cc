@@ -75,7 +75,7 @@ class NearestCommandTest : public ::testing::Test {
   std::string err_;
 };
 
-TEST_F(NearestCommandTest, OneThingIsToBeLookedFor) {
+TEST_F(NearestCommandTest, EitherWordOrPairsMustBeGiven) {
   EXPECT_EQ(Run({}), 2);
   EXPECT_EQ(err_,
             "lockstep nearest: neither --word nor --pairs is given; give "

@@ -258,7 +258,7 @@ TEST_F(MappedFileTest, FileThatOthersCanOpenIsNotTrusted) {
               StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("0600")));
 }
 
-TEST_F(MappedFileTest, LinksAndOtherThingsAreNotFollowed) {
+TEST_F(MappedFileTest, LinksAndDirectoriesAreRefused) {
   const std::string target = directory_.Join("target");
   std::ofstream(target) << "victim";
   // It is as private as a state file.

@@ -236,7 +236,7 @@ TEST_F(TokenQueueTest, NextTakeSettlesTheTokenBefore) {
   EXPECT_EQ(queue_.size(), 0u);
 }
 
-TEST_F(TokenQueueTest, SettleOfSomethingElseSettlesNothing) {
+TEST_F(TokenQueueTest, SettleOfAnotherTakeSettlesNothing) {
   Enqueue({1});
   Take(1, {0, 5, 2});
 

@@ -179,7 +179,7 @@ TEST_F(StrictGateTest, NoWorkerGetsATokenBeforeTheCommit) {
   EXPECT_EQ(gate_.global_step(), 1);
 }
 
-TEST_F(StrictGateTest, CommittingTheGlobalStepAgainIsFine) {
+TEST_F(StrictGateTest, CommittingTheGlobalStepAgainChangesNothing) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   ASSERT_OK(gate_.Commit(1, 1));
   Announce(2, Decision::kSelected, 1);

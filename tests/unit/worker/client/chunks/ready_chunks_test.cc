@@ -170,7 +170,7 @@ TEST(ReadyChunksTest, VariablesAreFoundInTheirChunks) {
   EXPECT_THAT(ready.ChunksOf(1000000), IsEmpty());
 }
 
-TEST(ReadyChunksTest, ServersWithoutChunksAreFine) {
+TEST(ReadyChunksTest, ServersWithoutChunksGetNone) {
   ReadyChunks ready({{}, {}});
 
   EXPECT_THAT(ready.MarkReady(0), IsEmpty());

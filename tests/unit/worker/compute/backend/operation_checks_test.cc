@@ -172,7 +172,7 @@ TEST(CheckLabelsTest, OneLabelPerRowKnownToBeInRange) {
               StatusIs(kInvalid, HasSubstr("in [0, 3), got [0, 0)")));
 }
 
-TEST(CheckNumberTest, OneDouble) {
+TEST(CheckNumberTest, OnlyOneDoubleIsTaken) {
   EXPECT_THAT(CheckNumber("Op", {"loss", Seen({1}, kDouble)}), IsOk());
   EXPECT_THAT(
       CheckNumber("Op", {"loss", Seen({1})}),

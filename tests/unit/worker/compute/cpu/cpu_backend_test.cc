@@ -35,7 +35,7 @@ TEST(CpuBackendTest, WorksOnMemoryOfOthers) {
   EXPECT_THAT(values, ElementsAre(0, 2));
 }
 
-TEST(CpuBackendTest, UnalignedMemoryIsFine) {
+TEST(CpuBackendTest, UnalignedMemoryGivesTheProduct) {
   auto backend = CpuBackend::Make({.threads = 1});
   ASSERT_OK(backend);
   std::vector<float> values = {9, 1, 2, 3, 4, 9, 9, 9, 9};
