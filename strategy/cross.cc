@@ -215,7 +215,7 @@ absl::Status Cross::WriteAll(Assignment how, const Variable& variable,
   const size_t copies = store.CountOfCopies(variable);
   // More components than copies are not refused: under kCentral the single copy
   // takes the first.
-  const bool each = value.form == Form::kPerReplica;
+  const bool each = value.form == Form::kPerReplica || value.local.size() > 1;
   if (each && value.local.size() < copies) {
     return absl::InvalidArgumentError(
         "a PerReplica must have a component for each copy");

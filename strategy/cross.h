@@ -144,25 +144,26 @@ class Cross {
   absl::StatusOr<Value> Read(const Variable& variable);
 
   // Write all copies in this worker. `value` is plain or wrapped; a PerReplica
-  // gives component i to copy i. The copies of a kOnRead variable with kSum get
-  // a share each, value / replicas() (integers: rounded towards zero).
+  // gives component i to copy i, and an AtVariable its copy i. The copies of a
+  // kOnRead variable with kSum get a share each, value / replicas() (integers:
+  // rounded towards zero), of an AtVariable that of its first copy.
   //
   //   kInvalidArgument  also: another type or shape; a PerReplica for a kOnRead
   //                     variable; adding to or subtracting from one with kSum
   template <class D>
   requires Reducible<D> absl::Status Assign(const Variable& variable,
                                             const D& value) {
-    return Write(Assignment::kAssign, variable, ToDistributed(value));
+    return Write(Assignment::kAssign, variable, ToCopies(value));
   }
   template <class D>
   requires Reducible<D> absl::Status AssignAdd(const Variable& variable,
                                                const D& value) {
-    return Write(Assignment::kAdd, variable, ToDistributed(value));
+    return Write(Assignment::kAdd, variable, ToCopies(value));
   }
   template <class D>
   requires Reducible<D> absl::Status AssignSub(const Variable& variable,
                                                const D& value) {
-    return Write(Assignment::kSubtract, variable, ToDistributed(value));
+    return Write(Assignment::kSubtract, variable, ToCopies(value));
   }
 
   // Writes all copies with the aggregate of `value`, as Replica::Assign() does

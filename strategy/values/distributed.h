@@ -96,6 +96,9 @@ class AtVariable {
   size_t size() const { return placement_.devices.size(); }
   // The copy on device `i` of the placement.
   const T& At(size_t i) const { return copies_[copies_.size() == 1 ? 0 : i]; }
+  // One element for each device, or a single one that all copies equal.
+  absl::Span<const T> copies() const& { return copies_; }
+  absl::Span<const T> copies() const&& = delete;  // would outlive its elements
 
   bool operator==(const AtVariable&) const = default;
 
@@ -132,7 +135,8 @@ struct Distributed {
   enum class Form { kPerReplica, kMirrored, kPlain };
 
   Form form = Form::kPlain;
-  std::vector<Leaf> local;  // kPerReplica: one per local replica; else one
+  // kPerReplica: one for each local replica; else one, but see ToCopies().
+  std::vector<Leaf> local;
   // The call that the value belongs to, such as "Assign(\"w\")", which workers
   // compare; empty: they compare its type and shape alone.
   std::string label = {};
@@ -160,6 +164,18 @@ Distributed ToDistributed(const Mirrored<T>& value) {
 template <Reducible T>
 Distributed ToDistributed(const AtVariable<T>& value) {
   return {Distributed::Form::kMirrored, {Leaf(value.At(0))}};
+}
+
+// Returns what is to be written to the copies of a variable: as
+// ToDistributed(), but an AtVariable whose copies differ has all of them.
+template <Reducible T>
+Distributed ToCopies(const T& value) {
+  return ToDistributed(value);
+}
+template <Reducible T>
+Distributed ToCopies(const AtVariable<T>& value) {
+  return {Distributed::Form::kMirrored,
+          {value.copies().begin(), value.copies().end()}};
 }
 
 // Returns `leaf` as a T, which it must hold: the reduction of a Value is a

@@ -230,6 +230,40 @@ TEST_F(CrossTest, AWriteThatDoesNotFitChangesNoCopy) {
   EXPECT_THAT(CopiesOf(v), ElementsAre(7, 7));
 }
 
+// As in TensorFlow, where the result of an update has a component for each
+// copy.
+TEST_F(CrossTest, EachCopyOfAnAtVariableIsWrittenToItsOwn) {
+  const Variable mean = Make(Synchronization::kOnRead, Aggregation::kMean);
+  const Variable sum = Make(Synchronization::kOnRead, Aggregation::kSum);
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone, 7);
+  const AtVariable<Value> copies(v.placement(), {Number(10), Number(20)});
+  EXPECT_THAT(strategy_->Assign(v, copies), IsOk());
+  EXPECT_THAT(CopiesOf(v), ElementsAre(10, 20));
+  EXPECT_THAT(strategy_->Across([&](Cross& cross) -> absl::Status {
+    const auto twice = cross.Update(v, [](Copy& copy) {
+      Value value = copy.Read().value();
+      EXPECT_THAT(copy.AssignAdd(value), IsOk());
+      return copy.Read();
+    });
+    EXPECT_THAT(cross.Assign(mean, *twice), IsOk());
+    EXPECT_THAT(cross.AssignAdd(mean, copies), IsOk());
+    EXPECT_THAT(cross.AssignSub(v, copies), IsOk());
+    // The share of the first copy.
+    return cross.Assign(sum, copies);
+  }),
+              IsOk());
+  EXPECT_THAT(CopiesOf(mean), ElementsAre(30, 60));
+  EXPECT_THAT(CopiesOf(v), ElementsAre(10, 20));
+  EXPECT_THAT(CopiesOf(sum), ElementsAre(5, 5));
+  EXPECT_THAT(strategy_->Assign(v, *strategy_->LocalCopies(mean)), IsOk());
+  EXPECT_THAT(CopiesOf(v), ElementsAre(30, 60));
+  // Equal copies on one device are a value for all.
+  EXPECT_THAT(
+      strategy_->Assign(v, AtVariable<Value>(Placement{{"cpu:1"}}, Number(3))),
+      IsOk());
+  EXPECT_THAT(CopiesOf(v), ElementsAre(3, 3));
+}
+
 TEST_F(CrossTest, NonSlotStateOfACentralStrategyLiesByTheSmallestName) {
   auto central = Strategy::Make({Kind::kCentral, 2, {}}).value();
   const Variable b =
