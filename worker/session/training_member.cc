@@ -159,7 +159,10 @@ TrainingMember::~TrainingMember() {
 }
 
 void TrainingMember::RequestStop(const std::string& reason) {
-  const absl::Status why = StoppedStatus(reason, /*hold=*/false);
+  Stop(StoppedStatus(reason, /*hold=*/false));
+}
+
+void TrainingMember::Stop(const absl::Status& why) {
   bool has_pass = false;
   {
     MutexLock lock(mutex_);
@@ -179,11 +182,12 @@ void TrainingMember::Fail(const std::string& reason) {
 }
 
 void TrainingMember::OnMirrorEnded(const absl::Status& why) {
-  const std::string reason(why.message());
   if (absl::IsCancelled(why)) {
-    RequestStop(reason);
+    // With IsHeld(): the mirror may hear first that an operator has stopped the
+    // job for good.
+    Stop(why);
   } else {
-    Fail(reason);
+    Fail(std::string(why.message()));
   }
 }
 

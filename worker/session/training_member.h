@@ -78,8 +78,8 @@ class TrainingMember {
   // if too few workers are left for a step, the job fails with `reason`.
   void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   // Must be called when the mirror in this process has ended before the worker,
-  // with HostedMirror's reason: RequestStop() if that is kCancelled, else
-  // Fail().
+  // with HostedMirror's reason: as RequestStop() if that is kCancelled, and
+  // held if that is; else as Fail().
   void OnMirrorEnded(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ~TrainingMember();
@@ -96,6 +96,8 @@ class TrainingMember {
       const std::vector<VariableSettings>& settings) const;
   absl::Status Train(const ChiefClient::Registration& membership);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
+  // As RequestStop(). Makes Run() return `why`.
+  void Stop(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // Make Run() return `why`: Leave() after the current pass, or after
   // kLeaveGrace if the pass takes longer; StopNow() at once.
   void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "common/base/stop_status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/local_job.h"
@@ -53,6 +54,20 @@ TEST_F(HostedMirrorTest, StoppedBeforeTheChiefIsThereItEndsItsWorker) {
   EXPECT_THAT(worker->Wait(), StatusIs(absl::StatusCode::kCancelled));
   // Until then it may still be calling the worker.
   EXPECT_THAT((*mirror)->Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+// The exit code then asks for no restart, which would undo the stop.
+TEST_F(HostedMirrorTest, WorkerOfAMirrorThatHeardTheStopFirstIsHeldToo) {
+  for (const bool hold : {true, false}) {
+    auto worker = StartWorker(1);
+
+    worker->role().OnMirrorEnded(StoppedStatus("lockstep stop", hold));
+
+    const absl::Status end = worker->Wait();
+    EXPECT_THAT(end, StatusIs(absl::StatusCode::kCancelled,
+                              HasSubstr("lockstep stop")));
+    EXPECT_EQ(IsHeld(end), hold);
+  }
 }
 
 TEST_F(HostedMirrorTest, PortThatIsTakenIsNamed) {
