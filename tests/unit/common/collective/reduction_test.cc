@@ -169,6 +169,12 @@ TEST(ReductionTest, SumsAlongAnAxis) {
   EXPECT_THAT(SumAlong(value, 2), StatusIs(kInvalid));
 }
 
+// In bfloat16, 256 + 1 is 256.
+TEST(ReductionTest, ASumOfBFloat16AlongAnAxisIsRoundedAtTheEnd) {
+  const Value sum = *SumAlong(BFloats({256, 1, 1}), 0);
+  EXPECT_EQ(ToFloat(sum.Elements<BFloat16>()[0]), 258);
+}
+
 TEST(ReductionTest, OperationsHaveNames) {
   EXPECT_THAT(ParseReduceOp("SUM"), IsOkAndHolds(ReduceOp::kSum));
   EXPECT_THAT(ParseReduceOp("mean"), IsOkAndHolds(ReduceOp::kMean));
