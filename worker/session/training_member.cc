@@ -186,6 +186,9 @@ void TrainingMember::OnMirrorEnded(const absl::Status& why) {
     // With IsHeld(): the mirror may hear first that an operator has stopped the
     // job for good.
     Stop(why);
+  } else if (absl::IsUnavailable(why)) {
+    // The chief did not let the mirror in again in time. A restart may help.
+    StopNow(why);
   } else {
     Fail(std::string(why.message()));
   }

@@ -79,7 +79,8 @@ class TrainingMember {
   void Fail(const std::string& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   // Must be called when the mirror in this process has ended before the worker,
   // with HostedMirror's reason: as RequestStop() if that is kCancelled, and
-  // held if that is; else as Fail().
+  // held if that is; at once with that reason if it is kUnavailable, which asks
+  // for a restart; else as Fail().
   void OnMirrorEnded(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ~TrainingMember();

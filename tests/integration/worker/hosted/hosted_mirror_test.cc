@@ -4,6 +4,8 @@
 
 #include "absl/time/clock.h"
 #include "common/base/stop_status.h"
+#include "common/process/process.h"
+#include "common/program/main_support.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/local_job.h"
@@ -66,8 +68,31 @@ TEST_F(HostedMirrorTest, WorkerOfAMirrorThatHeardTheStopFirstIsHeldToo) {
     const absl::Status end = worker->Wait();
     EXPECT_THAT(end, StatusIs(absl::StatusCode::kCancelled,
                               HasSubstr("lockstep stop")));
-    EXPECT_EQ(IsHeld(end), hold);
+    EXPECT_EQ(ExitCodeOf(end), hold ? kExitHeld : kExitStopped);
   }
+}
+
+TEST_F(HostedMirrorTest, WorkerOfAMirrorThatTheChiefDidNotLetInMayComeBack) {
+  auto worker = StartWorker(1);
+
+  worker->role().OnMirrorEnded(absl::UnavailableError("the chief is away"));
+
+  const absl::Status end = worker->Wait();
+  EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable,
+                            HasSubstr("the chief is away")));
+  EXPECT_EQ(ExitCodeOf(end), kExitLost);
+}
+
+// A restart would only be refused again.
+TEST_F(HostedMirrorTest, WorkerOfAMirrorThatTheChiefRefusedMustNotComeBack) {
+  auto worker = StartWorker(1);
+
+  worker->role().OnMirrorEnded(absl::InvalidArgumentError("a full disk"));
+
+  const absl::Status end = worker->Wait();
+  EXPECT_THAT(end,
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("a full disk")));
+  EXPECT_EQ(ExitCodeOf(end), kExitFailed);
 }
 
 TEST_F(HostedMirrorTest, PortThatIsTakenIsNamed) {
