@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -214,6 +215,26 @@ TEST_F(MirrorsTest, StoppedWorkerStopsTheJobWithACheckpoint) {
   }
   EXPECT_THAT(job->cluster().ReadLog("worker", 0).value_or(""),
               HasSubstr("checkpoint of step"));
+}
+
+// Whether a process hears of it as a worker or as a mirror first. Several jobs,
+// since either may happen.
+TEST_F(MirrorsTest, AJobThatIsStoppedForGoodAsksForNoRestart) {
+  for (int i = 0; i < 3; ++i) {
+    auto job = TrainingJob::Make({.servers = 0,
+                                  .chief = false,
+                                  .set = {"train_steps=100000", kMirrored}});
+    ASSERT_THAT(job->StartAll(), IsOk());
+    ASSERT_THAT(job->WaitForStep(20), IsOk());
+    cli::CoordinatorClient chief(job->cluster().Address("worker", 0).value());
+
+    ASSERT_THAT(chief.Stop("enough", absl::Seconds(20), /*hold=*/true), IsOk());
+
+    for (const int worker : {0, 1}) {
+      EXPECT_THAT(job->cluster().Wait("worker", worker, kPatience),
+                  IsOkAndHolds(cli::TaskExit{.code = kExitHeld}));
+    }
+  }
 }
 
 // The program has a loop of its own, and passes without a gradient of some
