@@ -93,7 +93,11 @@ Saving::Turn Saving::Tried(const std::optional<absl::Status>& saved) {
   const absl::Duration max_wait = context_.job.max_wait;
   const absl::Duration patience =
       context_.stop.has_value() ? std::min(max_wait, kStopPatience) : max_wait;
-  if (context_.now - began_ >= patience) return GiveUp(*saved);
+  // A call to a mirror that hangs may take longer than that, but an elastic job
+  // does without the mirror in the next attempt.
+  const bool does_without =
+      context_.servers.may_change() && deaths_.server_away();
+  if (context_.now - began_ >= patience && !does_without) return GiveUp(*saved);
   Warn(context_.out, absl::StrCat("the end waits: ", saved->message()));
   saved_ = *saved;
   again_ = context_.now + pause_;

@@ -170,6 +170,35 @@ TEST_F(JobDriverMirrorsTest, JobThatMustStopGivesUpTheAbsentAtOnce) {
   EXPECT_THAT(said, Contains(HasSubstr("the job stops without them")));
 }
 
+// The call to the mirror ends with its deadline, when the stop has no patience
+// any more.
+TEST_F(JobDriverMirrorsTest, LastCheckpointDoesWithoutAMirrorThatHangs) {
+  job.train_steps = 1;
+  Open();
+  ASSERT_THAT(Step(), Contains("close tokens"));
+  Stop();
+  PassWithout(2, absl::Seconds(10));
+
+  EXPECT_THAT(Closed(absl::DeadlineExceededError("ps 2: late")),
+              Contains("recover 1"));
+
+  EXPECT_THAT(request.servers, ElementsAre(0, 1));
+  EXPECT_THAT(said, Contains(HasSubstr("the job stops without them")));
+  EXPECT_THAT(Recovered(1, -1, RecoveryPlan::Action::kResume, true),
+              Contains("close tokens"));
+}
+
+TEST_F(JobDriverMirrorsTest, LastCheckpointIsNotTriedForEver) {
+  job.train_steps = 1;
+  Open();
+  ASSERT_THAT(Step(), Contains("close tokens"));
+  Stop();
+  Pass(absl::Seconds(10));
+
+  EXPECT_THAT(Closed(absl::DeadlineExceededError("ps 2: late")),
+              Contains(HasSubstr("failed: the last checkpoint")));
+}
+
 TEST_F(JobDriverMirrorsTest, MirrorThatWasGivenUpIsTakenBackAsNoDeath) {
   GiveUp2();
   EXPECT_THAT(Recovered(0, -1, RecoveryPlan::Action::kResume, true),
