@@ -47,6 +47,11 @@ void SetLimits(grpc::ServerBuilder& builder, int largest_message) {
                              kCallsOfAConnection);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kHeaderBytes);
   builder.SetMaxReceiveMessageSize(largest_message);
+  // gRPC would expand a message before it checks the size, to a thousand times
+  // what it has received, and beyond the quota of memory.
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   // Answers are bounded by the parts that a caller requests.
   builder.SetMaxSendMessageSize(-1);
 }

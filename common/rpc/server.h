@@ -21,7 +21,8 @@ namespace lockstep {
 //
 // It bounds the resources that its peers can hold: connections, calls of each,
 // bytes of headers, and the memory of received and unreleased messages. If that
-// memory is used up, it ends calls whose messages are incomplete.
+// memory is used up, it ends calls whose messages are incomplete. Calls with
+// compressed messages fail with UNIMPLEMENTED.
 //
 // Threads: safe to share.
 // Borrows: the services, which must outlive it.

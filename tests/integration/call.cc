@@ -9,10 +9,12 @@ namespace lockstep::testing {
 
 absl::Status CallWithBytes(const std::shared_ptr<grpc::Channel>& channel,
                            const std::string& method, const std::string& bytes,
-                           absl::Duration timeout) {
+                           absl::Duration timeout,
+                           grpc_compression_algorithm algorithm) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_compression_algorithm(algorithm);
   const grpc::Slice slice(bytes);
   const grpc::ByteBuffer request(&slice, 1);
   grpc::ByteBuffer response;

@@ -33,11 +33,12 @@ absl::StatusOr<Response> Call(Stub& stub,
   return response;
 }
 
-// Sends raw bytes to "/package.Service/Method" and returns the status of the
-// answer.
-absl::Status CallWithBytes(const std::shared_ptr<grpc::Channel>& channel,
-                           const std::string& method, const std::string& bytes,
-                           absl::Duration timeout = kCallTimeout);
+// Sends raw bytes to "/package.Service/Method", compressed if `algorithm` says
+// so, and returns the status of the answer.
+absl::Status CallWithBytes(
+    const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+    const std::string& bytes, absl::Duration timeout = kCallTimeout,
+    grpc_compression_algorithm algorithm = GRPC_COMPRESS_NONE);
 
 }  // namespace lockstep::testing
 

@@ -104,6 +104,19 @@ TEST_F(GrpcServerTest, MessageBeyondTheLargestIsRefused) {
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("larger")));
 }
 
+TEST_F(GrpcServerTest, CompressedMessageIsRefusedBeforeItIsExpanded) {
+  GrpcServer::Options options;
+  options.largest_message = -1;
+  Start(options);
+  const std::string zeros(64 * kMebibyte, '\0');
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    EXPECT_THAT(
+        CallWithBytes(MakeChannel(absl::StrCat("127.0.0.1:", server_->port())),
+                      kCalls, zeros, kCallTimeout, algorithm),
+        StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("is disabled")));
+  }
+}
+
 TEST_F(GrpcServerTest, CallsOfAConnectionAreLimited) {
   Start({});
   Http2Peer peer(server_->port());
