@@ -22,7 +22,9 @@ namespace lockstep {
 // It bounds the resources that its peers can hold: connections, calls of each,
 // bytes of headers, and the memory of received and unreleased messages. If that
 // memory is used up, it ends calls whose messages are incomplete. Calls with
-// compressed messages fail with UNIMPLEMENTED.
+// compressed messages fail with UNIMPLEMENTED. It does not bound the calls that
+// a peer begins and resets: gRPC 1.51 no longer counts them, but holds each
+// until a thread has handled its end.
 //
 // Threads: safe to share.
 // Borrows: the services, which must outlive it.
