@@ -36,7 +36,11 @@ class ParcelReactor final : public grpc::ServerReadReactor<v1::GiveRequest> {
 
  private:
   absl::Status Take() {
-    if (reader_.has_value()) return reader_->Append(request_.payload());
+    if (reader_.has_value()) {
+      if (!request_.has_header()) return reader_->Append(request_.payload());
+      return absl::InvalidArgumentError(
+          "a parcel has a second header; send it in a call of its own");
+    }
     header_ = std::move(*request_.mutable_header());
     LOCKSTEP_RETURN_IF_ERROR(CheckSender(caller_, header_.sender()));
     // Before the payload: the bytes of a parcel that is refused are not held.

@@ -158,18 +158,21 @@ class GroupCallsTest : public GroupFixture {
 
   absl::Status Give(const std::optional<v1::ParcelHeader>& header,
                     const std::vector<std::string>& pieces = {}) {
+    std::vector<v1::GiveRequest> requests;
+    if (header.has_value()) *requests.emplace_back().mutable_header() = *header;
+    for (const std::string& piece : pieces) {
+      requests.emplace_back().set_payload(piece);
+    }
+    return Give(requests);
+  }
+
+  absl::Status Give(const std::vector<v1::GiveRequest>& requests) {
     grpc::ClientContext context;
     context.set_deadline(DeadlineIn(absl::Seconds(30)));
     v1::GiveResponse response;
     const auto writer = stub_->Give(&context, &response);
-    v1::GiveRequest request;
     bool sent = true;
-    if (header.has_value()) {
-      *request.mutable_header() = *header;
-      sent = writer->Write(request);
-    }
-    for (const std::string& piece : pieces) {
-      request.set_payload(piece);
+    for (const v1::GiveRequest& request : requests) {
       sent = sent && writer->Write(request);
     }
     writer->WritesDone();
@@ -218,6 +221,10 @@ TEST_F(GroupCallsTest, ParcelsThatCannotBeAreRefused) {
   wrong = Header(0);
   wrong.add_leaves()->set_type("float32");
   EXPECT_THAT(Give(wrong, {"abc"}), StatusIs(kInvalid, HasSubstr("3 bytes")));
+  v1::GiveRequest header;
+  *header.mutable_header() = Header(0);
+  EXPECT_THAT(Give(std::vector{header, header}),
+              StatusIs(kInvalid, HasSubstr("second header")));
   EXPECT_THAT(Give(Header(0)), IsOk()) << "none of them counted";
 }
 
