@@ -3,9 +3,9 @@
 
 namespace lockstep {
 
-// Prepares gRPC in this process: its lines go to our log, and its locks are not
-// checked for deadlocks. The code that makes a channel or a server must call it
-// first.
+// Prepares gRPC in this process: its lines and those of protobuf go to our log,
+// and its locks are not checked for deadlocks. The code that makes a channel or
+// a server must call it first.
 //
 // Threads: safe. Only the first call has an effect.
 void SetUpGrpc();
