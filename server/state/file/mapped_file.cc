@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/memory/usable_memory.h"
 #include "common/process/forked_children.h"
@@ -250,8 +251,12 @@ absl::Status MappedFile::CheckOwnership() {
       (info.st_mode & 077) == 0) {
     return absl::OkStatus();
   }
-  return absl::PermissionDeniedError(absl::StrCat(
-      path_, " must be a regular file of this user with mode 0600"));
+  return absl::PermissionDeniedError(
+      absl::StrCat(path_, " is ", S_ISREG(info.st_mode) ? "a" : "no regular",
+                   " file of user ", info.st_uid, " with mode ",
+                   absl::StrFormat("%04o", info.st_mode & 07777),
+                   "; it must be a regular one of user ", geteuid(),
+                   " with mode 0600: correct that, or remove it"));
 }
 
 // Between our open and our lock another process may have published the file and

@@ -255,7 +255,9 @@ TEST_F(MappedFileTest, FileThatOthersCanOpenIsNotTrusted) {
   ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
 
   EXPECT_THAT(MappedFile::Open(path_, kSize),
-              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("0600")));
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       ::testing::AllOf(HasSubstr("with mode 0640"),
+                                        HasSubstr("0600"))));
 }
 
 TEST_F(MappedFileTest, LinksAndDirectoriesAreRefused) {
