@@ -63,7 +63,6 @@ ModelWorkload::ModelWorkload(int worker,
       backends_(std::move(backend), threads) {}
 
 absl::Status ModelWorkload::LoadData(const JobConfig& job) {
-  // A worker that registers again is in the same job, and keeps its data.
   if (data_.has_value() || tables_ != nullptr) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(CheckWorkerFiles(job, data_roots_));
   const FileReading::Scope reads(reading_);
@@ -100,6 +99,14 @@ absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
   // Before the memory of this membership is made: a host need not have room for
   // both.
   memory_ = nullptr;
+  // A worker that registers again keeps its data, unless the chief has come
+  // back with an edited job file.
+  if (job_.data != membership.job.data ||
+      (tables_ != nullptr && job_.model != membership.job.model)) {
+    models_.clear();
+    tables_ = nullptr;
+    data_.reset();
+  }
   job_ = membership.job;
   LOCKSTEP_RETURN_IF_ERROR(LoadData(job_));
   if (tables_ != nullptr) job_.strategy.replicas_per_worker = 1;

@@ -88,8 +88,9 @@ CoordinatorService::CoordinatorService(Options options,
       status_table_(status_table),
       settings_table_(settings_table),
       clock_(clock),
+      job_fingerprint_(FingerprintOf(options_.job)),
       answers_({options_.job_id, options_.job, options_.num_workers,
-                kProtocolVersion, clock.Now()},
+                kProtocolVersion, clock.Now(), job_fingerprint_},
                members, status_table, settings_table) {}
 
 absl::StatusOr<Sender> CoordinatorService::SenderOf(
@@ -142,6 +143,7 @@ absl::Status CoordinatorService::HandleRegister(
                  sender.incarnation);
   }
   response.set_job_id(options_.job_id);
+  response.set_job_fingerprint(job_fingerprint_);
   FillJob(registered.job, response);
   return absl::OkStatus();
 }
@@ -212,6 +214,7 @@ absl::Status CoordinatorService::HandleHeartbeat(
   if (request.has_load()) heartbeat.load = FromProto(request.load());
   heartbeat.gpus = request.gpus();
   heartbeat.workers.assign(request.workers().begin(), request.workers().end());
+  heartbeat.job_fingerprint = request.job_fingerprint();
   LOCKSTEP_ASSIGN_OR_RETURN(const MemberAnswers::Heard heard,
                             answers_.Hear(heartbeat, clock_.Now()));
   FillHeard(heard, response);

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_CHIEF_OPERATORS_COORDINATOR_SERVICE_H_
 #define LOCKSTEP_CHIEF_OPERATORS_COORDINATOR_SERVICE_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -132,6 +133,7 @@ class CoordinatorService final
   StatusTable& status_table_;
   SettingsTable& settings_table_;
   const Clock& clock_;
+  const uint64_t job_fingerprint_;
   MemberAnswers answers_;
 
   Mutex mutex_;

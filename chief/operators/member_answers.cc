@@ -61,6 +61,23 @@ absl::Status CheckKnowsScores(const Sender& sender,
       "incarnation, and score the newest checkpoint again");
 }
 
+// A worker computes by the job that it was told when it registered. One that an
+// earlier chief has told another job, because the job file has been edited,
+// must learn this one; servers learn it when they are opened again.
+absl::Status CheckKnowsJob(const MemberAnswers::Heartbeat& heartbeat,
+                           uint64_t job_fingerprint,
+                           const MembershipTable& members) {
+  if (heartbeat.sender.task.type != TaskType::kWorker ||
+      heartbeat.job_fingerprint == 0 ||
+      heartbeat.job_fingerprint == job_fingerprint ||
+      members.Get(heartbeat.sender.task).incarnation != 0) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(
+      "this chief has another job file than the one before; register with a "
+      "new incarnation, and learn the job");
+}
+
 }  // namespace
 
 MemberAnswers::MemberAnswers(Options options, MembershipTable& members,
@@ -124,6 +141,8 @@ absl::Status MemberAnswers::TakeOver(const Heartbeat& heartbeat,
   // only those that speak its version.
   if (heartbeat.protocol == options_.protocol) {
     LOCKSTEP_RETURN_IF_ERROR(CheckKnowsScores(sender, members_));
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckKnowsJob(heartbeat, options_.job_fingerprint, members_));
     return members_.TakeOver(sender.task, sender.incarnation, now);
   }
   if (members_.Get(sender.task).incarnation != 0) return absl::OkStatus();

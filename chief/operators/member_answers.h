@@ -40,6 +40,7 @@ class MemberAnswers {
     int num_workers = 0;
     int protocol = 0;  // the version that the chief speaks
     absl::Time began = absl::InfinitePast();  // this chief
+    uint64_t job_fingerprint = 0;             // differs between job files
   };
 
   MemberAnswers(Options options, MembershipTable& members,
@@ -91,6 +92,7 @@ class MemberAnswers {
     std::optional<ProcessLoad> load = {};
     int gpus = 0;                   // as in its registration
     std::vector<int> workers = {};  // as the answer to its registration said
+    uint64_t job_fingerprint = 0;   // likewise; 0: not known
   };
   struct Heard {
     StatusTable::View job = {};

@@ -56,6 +56,8 @@ struct ModelConfig {
   std::string label = "label";
   int64_t embedding_rows = 0;  // wide_and_deep: rows of each embedding
   int64_t row_limit = 0;       // > 0: tables grow, up to this many rows
+
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
 // True for the kinds of worker/tables. What the tables of a program of the user
@@ -91,6 +93,8 @@ struct DataConfig {
   bool has_test_set() const {
     return !test_images.empty() || !test_files.empty() || !test_text.empty();
   }
+
+  friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
 
 // The update rule that servers apply, with the defaults of TensorFlow or, for

@@ -132,6 +132,7 @@ absl::StatusOr<ChiefClient::Registration> ChiefClient::Register() {
                                 Now());
     registration.incarnation = membership_.incarnation();
     kept_->workers.assign(response.workers().begin(), response.workers().end());
+    kept_->job_fingerprint = response.job_fingerprint();
   }
   spdlog::info("registered with the chief at {}, job {}", options_.address,
                registration.job_id);

@@ -8,6 +8,7 @@ namespace lockstep {
 
 void KeptMessages::Fill(v1::HeartbeatRequest& request, absl::Time now) const {
   request.mutable_workers()->Add(workers.begin(), workers.end());
+  request.set_job_fingerprint(job_fingerprint);
   if (!history_wanted || !history.has_value()) return;
   *request.mutable_history() = Aged(*history, now - history_at);
 }

@@ -2,6 +2,10 @@
 
 #include <signal.h>
 
+#include <fstream>
+#include <string>
+#include <vector>
+
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,6 +41,26 @@ TEST_F(ChiefDeathTest, SuccessorGoesOnWithTheServersStep) {
     EXPECT_THAT(job->cluster().ReadLog("worker", worker),
                 IsOkAndHolds(Not(HasSubstr("joining again"))));
   }
+}
+
+// A worker that kept the old job would compute other batches than one that is
+// restarted later.
+TEST_F(ChiefDeathTest, WorkersLearnTheJobOfASuccessorWithAnotherJobFile) {
+  auto job = TrainingJob::Make({.set = {"train_steps=1000000"}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(20), IsOk());
+
+  ASSERT_THAT(job->cluster().Kill("chief", 0), IsOk());
+  std::ofstream(job->job_file(), std::ios::app) << "micro_batches: 2\n";
+  ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
+  for (const int worker : {0, 1}) {
+    EXPECT_THAT(job->cluster().WaitForLog("worker", worker, "another job file",
+                                          kPatience),
+                IsOk());
+  }
+  ASSERT_THAT(job->WaitForStep(40), IsOk());
+  EXPECT_THAT(job->cluster().ReadLog("chief", 0),
+              IsOkAndHolds(HasSubstr("it goes on from there")));
 }
 
 TEST_F(ChiefDeathTest, SuccessorKnowsTimeAndDeaths) {

@@ -62,6 +62,17 @@ TEST_F(BegunWorkloadTest, MemoryOfAMembershipGoesBeforeTheNextIsMade) {
   EXPECT_TRUE(left.expired());
 }
 
+TEST_F(BegunWorkloadTest, DataOfAnEditedJobFileIsReadAgain) {
+  const int64_t before = workload_.num_examples();
+  membership_.job.batch_size /= 2;
+  ASSERT_OK(workload_.Begin(membership_));
+  EXPECT_EQ(workload_.num_examples(), before);
+
+  membership_.job.data.train_images = "missing";
+  EXPECT_THAT(workload_.Begin(membership_),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing")));
+}
+
 // Whenever a file of data begins, asks how far the workload is.
 class AskingClock final : public Clock {
  public:

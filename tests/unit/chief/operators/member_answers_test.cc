@@ -15,6 +15,7 @@ using Code = absl::StatusCode;
 
 constexpr int kProtocol = 7;
 constexpr char kJobId[] = "job-1";
+constexpr uint64_t kJobFile = 17;  // its fingerprint
 
 JobConfig JobOfTwo() {
   JobConfig job;
@@ -28,7 +29,7 @@ class MemberAnswersTest : public ::testing::Test {
  protected:
   explicit MemberAnswersTest(const JobConfig& job = JobOfTwo())
       : settings_(job),
-        answers_({kJobId, job, 2, kProtocol, now_}, members_, status_,
+        answers_({kJobId, job, 2, kProtocol, now_, kJobFile}, members_, status_,
                  settings_) {
     status_.SetSettings(InitialSettings(job), now_);
   }
@@ -135,6 +136,25 @@ TEST_F(MemberAnswersTest, HeartbeatTakesOverAMemberOfTheSameProtocolAlone) {
 TEST_F(MemberAnswersTest, EvaluatorOfAnEarlierChiefBeginsAnew) {
   const Sender evaluator = {kJobId, {TaskType::kEvaluator, 0}, 1};
   EXPECT_THAT(Hear(evaluator), StatusIs(Code::kAborted, HasSubstr("scores")));
+}
+
+TEST_F(MemberAnswersTest, WorkerThatKnowsAnotherJobFileMustRegisterAgain) {
+  MemberAnswers::Heartbeat heartbeat;
+  heartbeat.protocol = kProtocol;
+  heartbeat.sender = Worker(1);
+  heartbeat.job_fingerprint = kJobFile + 1;
+  EXPECT_THAT(answers_.Hear(heartbeat, now_),
+              StatusIs(Code::kAborted, HasSubstr("another job file")));
+  EXPECT_THAT(Register(Worker(2)), IsOk());
+
+  heartbeat.sender = Worker(1, 1);
+  heartbeat.job_fingerprint = kJobFile;
+  EXPECT_THAT(answers_.Hear(heartbeat, now_), IsOk());
+
+  // Servers learn an edited job when they are opened again.
+  heartbeat.sender = Server(1);
+  heartbeat.job_fingerprint = kJobFile + 1;
+  EXPECT_THAT(answers_.Hear(heartbeat, now_), IsOk());
 }
 
 TEST_F(MemberAnswersTest, OlderOfTwoProcessesMustNotComeBack) {

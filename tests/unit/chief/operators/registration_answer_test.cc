@@ -22,5 +22,16 @@ TEST(RegistrationAnswerTest, MemberLearnsTheJobAndItsShare) {
   EXPECT_THAT(response.workers(), ElementsAre(0, 3, 5));
 }
 
+TEST(RegistrationAnswerTest, EveryEditedValueChangesTheFingerprint) {
+  JobConfig job;
+  const uint64_t before = FingerprintOf(job);
+  EXPECT_EQ(FingerprintOf(job), before);
+  job.batch_size += 1;
+  const uint64_t batch = FingerprintOf(job);
+  EXPECT_NE(batch, before);
+  job.data.train_files.push_back("more");
+  EXPECT_NE(FingerprintOf(job), batch);
+}
+
 }  // namespace
 }  // namespace lockstep::chief

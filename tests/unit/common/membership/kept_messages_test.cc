@@ -29,13 +29,15 @@ TEST(KeptMessagesTest, HistoryIsSentIfWantedAndAsOldAsItIs) {
   EXPECT_EQ(asked.history().deaths(0).since().seconds(), 8);
 }
 
-TEST(KeptMessagesTest, WorkersAreRepeatedInEveryHeartbeat) {
+TEST(KeptMessagesTest, WorkersAndJobFileAreRepeatedInEveryHeartbeat) {
   KeptMessages kept;
   kept.workers = {1, 3};
+  kept.job_fingerprint = 17;
   for (int beat = 0; beat < 2; ++beat) {
     v1::HeartbeatRequest request;
     kept.Fill(request, kNow);
     EXPECT_THAT(request.workers(), ElementsAre(1, 3));
+    EXPECT_EQ(request.job_fingerprint(), 17u);
   }
 }
 
