@@ -15,6 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "deploy/cli/tasks/log_files.h"
 
 namespace lockstep::cli {
 namespace {
@@ -69,6 +71,20 @@ std::map<int, std::string> Numbered(const std::string& parent,
   return found;
 }
 
+// The files of a run would take the place of those of a person.
+absl::Status CheckIsNoPersons(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path + kLockName, error)) return absl::OkStatus();
+  for (const char* name : {kClusterFile, kJobFile}) {
+    if (!fs::exists(absl::StrCat(path, "/", name), error)) continue;
+    return Refused(path, "--log_dir is no directory of a run",
+                   absl::StrCat("its ", name,
+                                " would be overwritten; name a directory for "
+                                "logs alone, which is made if missing"));
+  }
+  return absl::OkStatus();
+}
+
 // A directory without a lock is not one of a run, or belongs to a run that is
 // about to lock it.
 void RemoveOldest(std::map<int, std::string> directories) {
@@ -97,6 +113,7 @@ absl::StatusOr<std::unique_ptr<LogDirectory>> LogDirectory::Open(
           absl::StrCat(error ? error.message() : "something else has this name",
                        "; name a directory that you may make"));
     }
+    LOCKSTEP_RETURN_IF_ERROR(CheckIsNoPersons(log_dir));
     return Lock(log_dir);
   }
   const std::string prefix = absl::StrCat("lockstep-", job, "-");

@@ -24,7 +24,8 @@ class LogDirectory {
   // user's directories, and removes the oldest ones of this user's finished
   // runs, beyond kKept.
   //
-  //   kInvalidArgument     it cannot be created
+  //   kInvalidArgument     it cannot be created, or no run has used it and it
+  //                        has a file that a run would overwrite
   //   kFailedPrecondition  another live run uses it
   static absl::StatusOr<std::unique_ptr<LogDirectory>> Open(
       const std::string& log_dir, const std::string& parent,

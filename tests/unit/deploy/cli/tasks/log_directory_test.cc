@@ -131,6 +131,23 @@ TEST(LogDirectoryTest, DirectoriesOfOtherUsersDoNotCount) {
   EXPECT_TRUE(fs::exists(parent.Join("lockstep-job-1")));
 }
 
+TEST(LogDirectoryTest, FilesOfAPersonAreNotOverwritten) {
+  TempDir parent;
+  for (const std::string name : {"cluster.json", "job.textproto"}) {
+    const std::string path = parent.Join("with-" + name);
+    fs::create_directory(path);
+    std::ofstream(absl::StrCat(path, "/", name)) << "mine";
+    EXPECT_THAT(LogDirectory::Open(path, "", "job").status(),
+                StatusIs(kInvalid, HasSubstr("its " + name)));
+    EXPECT_FALSE(fs::exists(path + "/run.lock"));
+  }
+  // Those of a run are.
+  const std::string path = parent.Join("logs");
+  ASSERT_THAT(LogDirectory::Open(path, "", "job"), IsOk());
+  std::ofstream(path + "/cluster.json") << "of a run";
+  EXPECT_THAT(LogDirectory::Open(path, "", "job"), IsOk());
+}
+
 TEST(LogDirectoryTest, DirectoryThatCannotBeMadeIsNamed) {
   TempDir parent;
   std::ofstream(parent.Join("file")) << "x";
