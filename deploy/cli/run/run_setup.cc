@@ -255,8 +255,8 @@ absl::StatusOr<RunRequest> WithCounts(RunRequest request) {
   return request;
 }
 
-absl::Status ReadJob(const RunRequest& request, RunSetup& setup) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const JobText file, ReadJobText(request));
+absl::Status ReadJob(const RunRequest& request, const JobText& file,
+                     RunSetup& setup) {
   LOCKSTEP_ASSIGN_OR_RETURN(setup.settings, AllSettings(request, file));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const JobConfig job,
@@ -410,11 +410,17 @@ absl::Status SetCommands(const RunRequest& request, LaunchOptions& options) {
   return absl::OkStatus();
 }
 
-// The chief needs a job file. Returns its path.
-absl::StatusOr<std::string> WriteEmptyJob(const RunSetup& setup) {
-  const std::string path = absl::StrCat(setup.log_dir, "/job.textproto");
+// Writes the job file of the chief: a copy, because a chief that is started
+// again must find the same job, whatever a person has made of the file
+// meanwhile. Returns its path.
+absl::StatusOr<std::string> WriteJob(const RunRequest& request,
+                                     const JobText& job,
+                                     const RunSetup& setup) {
+  const std::string path = absl::StrCat(setup.log_dir, "/", kJobFile);
   LOCKSTEP_RETURN_IF_ERROR(WriteTextFile(
-      path, "# `lockstep run` had no job file; the job is all --set.\n"));
+      path, request.job_file.empty()
+                ? "# `lockstep run` had no job file; the job is all --set.\n"
+                : job.text));
   return path;
 }
 
@@ -433,14 +439,14 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
   RunSetup setup;
   LOCKSTEP_ASSIGN_OR_RETURN(setup.cluster, ReadCluster(request, setup.ports));
   LOCKSTEP_RETURN_IF_ERROR(CheckCommands(request, setup.cluster));
-  LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, setup));
+  LOCKSTEP_ASSIGN_OR_RETURN(const JobText job, ReadJobText(request));
+  LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, job, setup));
   LOCKSTEP_RETURN_IF_ERROR(CheckGpus(request.gpus));
   LOCKSTEP_RETURN_IF_ERROR(CheckThreads(kThreads));
   LOCKSTEP_RETURN_IF_ERROR(TakePorts(request, setup));
   LOCKSTEP_RETURN_IF_ERROR(TakeStatusPort(request, setup));
   LaunchOptions options = {
       .program_dir = request.program_dir,
-      .job_file = request.job_file,
       .settings = setup.settings,
       .log_level = request.log_level,
       .own_log_level = request.own_log_level,
@@ -465,9 +471,7 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
   // given one loses its result, which a run that is refused must not do.
   LOCKSTEP_RETURN_IF_ERROR(MakeLogs(request, setup));
   options.log_dir = setup.log_dir;
-  if (request.job_file.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(options.job_file, WriteEmptyJob(setup));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(options.job_file, WriteJob(request, job, setup));
   setup.launches = PlanLaunches(setup.cluster, options);
   LOCKSTEP_RETURN_IF_ERROR(MakeTaskDirectories(setup));
   return setup;

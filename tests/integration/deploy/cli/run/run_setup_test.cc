@@ -150,6 +150,23 @@ TEST_F(RunSetupTest, CheckpointDirectoryThatCannotBeIsRefusedAtOnce) {
                                HasSubstr(directory_.Join("file/c"))));
 }
 
+// A chief that is started again must not begin another job.
+TEST_F(RunSetupTest, TheChiefHasACopyOfTheJobFile) {
+  const auto text = ReadTextFile(request_.job_file);
+  const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+  ASSERT_THAT(setup, IsOk());
+  Write("job.textproto", "name: 'another'\n");
+
+  const std::string copy = setup->log_dir + "/job.textproto";
+  EXPECT_EQ(*ReadTextFile(copy), *text);
+  for (const TaskLaunch& launch : setup->launches) {
+    if (launch.task.type != TaskType::kChief) continue;
+    EXPECT_THAT(launch.args, ::testing::Contains(copy));
+    EXPECT_THAT(launch.args,
+                ::testing::Not(::testing::Contains(request_.job_file)));
+  }
+}
+
 TEST_F(RunSetupTest, ACommandNeedsNeitherClusterFileNorJobFile) {
   request_.cluster_file = "";
   request_.job_file = "";
