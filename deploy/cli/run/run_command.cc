@@ -124,8 +124,9 @@ void RunCommand::AddHow() {
                   "$TMPDIR, where the last ten of the job stay.");
   app_.add_option("--state_dir", state_dir_,
                   "Directory where servers keep their state; it stays after "
-                  "the run. Default: a private directory in /dev/shm, which "
-                  "is removed after the run.");
+                  "the run, and a run with the same cluster, without ports of "
+                  "0, goes on from it. Default: a private directory in "
+                  "/dev/shm, which is removed after the run.");
   app_.add_option("--compute_threads", compute_threads_,
                   "Threads that each worker computes with. Otherwise the cores "
                   "are divided among the workers.")

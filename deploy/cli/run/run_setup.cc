@@ -77,8 +77,18 @@ absl::StatusOr<LocalCluster> ReadCluster(const RunRequest& request,
     ports.push_back(std::move(port));
     return ports.back().port();
   };
-  return MakeLocalCluster(json, ClusterSource(request),
-                          LocalHosts::OfThisMachine(), choose_port);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      LocalCluster cluster,
+      MakeLocalCluster(json, ClusterSource(request),
+                       LocalHosts::OfThisMachine(), choose_port));
+  // A job with other addresses is another job.
+  if (!request.state_dir.empty() && !ports.empty()) {
+    cluster.warnings.push_back(
+        "--state_dir: the next run will not go on from this state, as a port "
+        "of 0 is another one in each run; give --cluster FILE with all ports, "
+        "as `lockstep config make --port 2222` writes it");
+  }
+  return cluster;
 }
 
 absl::Status CheckCommands(const RunRequest& request,

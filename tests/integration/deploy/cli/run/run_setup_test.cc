@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/substitute.h"
+#include "deploy/cli/run/port_reservation.h"
 #include "deploy/cli/tasks/log_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,6 +83,28 @@ TEST_F(RunSetupTest, ScheduleThatEndsBeforeTheTrainingIsAWarning) {
   ASSERT_THAT(setup, IsOk());
   EXPECT_THAT(setup->cluster.warnings,
               ::testing::Contains(HasSubstr("the last 2 steps")));
+}
+
+TEST_F(RunSetupTest, StateThatNoLaterRunFindsIsAWarning) {
+  const auto warnings = [&] {
+    const absl::StatusOr<RunSetup> setup = SetUpRun(request_);
+    EXPECT_THAT(setup, IsOk());
+    return setup.ok() ? setup->cluster.warnings : std::vector<std::string>{};
+  };
+  const auto says = ::testing::Contains(HasSubstr("a port of 0 is another"));
+  EXPECT_THAT(warnings(), says);
+  request_.state_dir = "";
+  EXPECT_THAT(warnings(), ::testing::Not(says));
+
+  request_.state_dir = directory_.Join("state");
+  std::vector<PortReservation> ports;
+  for (int i = 0; i < 3; ++i) ports.push_back(*PortReservation::Create());
+  Write("cluster.json",
+        absl::Substitute(R"({"cluster": {"chief": ["localhost:$0"],
+            "ps": ["localhost:$1"], "worker": ["localhost:$2"]}})",
+                         ports[0].port(), ports[1].port(), ports[2].port()));
+  ports.clear();
+  EXPECT_THAT(warnings(), ::testing::Not(says));
 }
 
 TEST_F(RunSetupTest, StatusFindsTheChiefThroughTheLogDirectory) {
