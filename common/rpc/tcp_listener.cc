@@ -37,8 +37,8 @@ constexpr absl::Duration kWarnEvery = absl::Minutes(1);
 absl::Status CannotListen(const std::string& host, int port,
                           const std::string& why) {
   return absl::UnavailableError(
-      absl::StrCat("cannot listen on ", host, ":", port, ": ", why,
-                   "; free the port or change the address in TF_CONFIG"));
+      absl::StrCat("cannot listen on ", HostPort{host, port}.ToString(), ": ",
+                   why, "; free the port or change the address in TF_CONFIG"));
 }
 
 // Returns the address without its port; for IPv6 the network, because one host

@@ -293,6 +293,9 @@ TEST(TcpListenerTest, AddressOfAnotherMachineIsRefused) {
   EXPECT_THAT(TcpListener::Listen("192.0.2.1:0", {}),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("the host is not this machine")));
+  EXPECT_THAT(TcpListener::Listen("[2001:db8::1]:0", {}),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("cannot listen on [2001:db8::1]:0: ")));
   EXPECT_THAT(TcpListener::Listen("127.0.0.1", {}),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
