@@ -113,6 +113,12 @@ absl::Status CheckOwnCertificate(const TransportSecurity& security,
 // Reads the certificates, or checks that the task can do without.
 absl::Status Secure(const CommonFlags& flags, const Cluster& cluster) {
   if (flags.tls_dir.empty()) {
+    if (!flags.identity_map.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--identity_map is ", flags.identity_map,
+          ", but there is no --tls_dir: without certificates nobody has a "
+          "role; name their directory with --tls_dir, or leave the map out"));
+    }
     const absl::StatusOr<std::string> own = cluster.Address(cluster.self());
     return own.ok() ? CheckExposure(flags, *own) : absl::OkStatus();
   }

@@ -202,6 +202,8 @@ TEST_F(RefusalTest, AddressBeyondLoopbackWithoutCertificates) {
                 {"--status_address", "--insecure"});
   ExpectRefusal("ps_server", {"--tls_dir=/no/such/{role}"}, TfConfig("ps"),
                 {"/no/such/ps/tls.crt"});
+  ExpectRefusal("ps_server", {"--identity_map=roles"}, TfConfig("ps"),
+                {"--identity_map is roles", "--tls_dir"});
 }
 
 // The previous process of the port may still be ending.
