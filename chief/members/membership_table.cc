@@ -83,9 +83,7 @@ absl::Status MembershipTable::LetIn(Entry& entry, uint64_t incarnation,
                     DeathCause::kReplaced);
   } else {
     BuryPredecessor(entry, incarnation - 1,
-                    entry.member.incarnation > 0
-                        ? "gone"
-                        : "not known when all began from a checkpoint or anew",
+                    entry.member.incarnation > 0 ? "gone" : "no member",
                     DeathCause::kUnknown);
   }
   return absl::OkStatus();
@@ -352,7 +350,9 @@ void MembershipTable::SetWorkers(const std::vector<int>& workers) {
   elastic_ = true;
   for (int worker : workers) {
     const TaskId task{TaskType::kWorker, worker};
-    entries_[task].member.task = task;
+    Entry& entry = entries_[task];
+    entry.member.task = task;
+    if (auto former = former_.extract(task)) entry.shut_out = former.mapped();
   }
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto& [task, entry] = *it;
@@ -363,6 +363,7 @@ void MembershipTable::SetWorkers(const std::vector<int>& workers) {
         !(entry.shut_out.has_value() && entry.member.incarnation == 0) &&
         entry.member.state != State::kAlive &&
         std::find(workers.begin(), workers.end(), task.index) == workers.end();
+    if (out && entry.shut_out.has_value()) former_[task] = *entry.shut_out;
     it = out ? entries_.erase(it) : std::next(it);
   }
 }
@@ -407,10 +408,11 @@ void MembershipTable::ShutOutWorkers(
     const std::vector<WorkerStanding>& standings, absl::Time now) {
   MutexLock lock(mutex_);
   for (const WorkerStanding& standing : standings) {
-    const auto found = entries_.find({TaskType::kWorker, standing.worker});
-    if (found == entries_.end() || !standing.shut_out_above.has_value()) {
-      continue;
-    }
+    if (!standing.shut_out_above.has_value()) continue;
+    const TaskId task{TaskType::kWorker, standing.worker};
+    const auto found = entries_.find(task);
+    if (found == entries_.end()) former_[task] = *standing.shut_out_above;
+    if (found == entries_.end()) continue;
     Entry& entry = found->second;
     Member& member = entry.member;
     if (member.incarnation <= *standing.shut_out_above) {
@@ -427,8 +429,7 @@ std::vector<WorkerStanding> MembershipTable::ShutOut() const {
   MutexLock lock(mutex_);
   std::vector<WorkerStanding> workers;
   for (const auto& [task, entry] : entries_) {
-    if (!entry.shut_out.has_value()) continue;
-    workers.push_back({task.index, entry.shut_out});
+    if (entry.shut_out) workers.push_back({task.index, entry.shut_out});
   }
   return workers;
 }

@@ -264,6 +264,9 @@ class MembershipTable {
 
   mutable Mutex mutex_;
   std::map<TaskId, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  // Entry::shut_out of workers that SetWorkers() has removed: servers keep to
+  // it when such a worker comes back.
+  std::map<TaskId, uint64_t> former_ ABSL_GUARDED_BY(mutex_);
   bool has_taken_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool awaits_workers_ ABSL_GUARDED_BY(mutex_) = false;
   bool elastic_ ABSL_GUARDED_BY(mutex_) = false;  // SetWorkers() was called

@@ -48,6 +48,37 @@ TEST_F(ElasticMembershipTest, WorkerThatWasTakenOutRetriesUntilItIsBack) {
   EXPECT_OK(Register(kWorker0, 2));
 }
 
+// Servers admit no incarnation above 5 until one above it is expired.
+TEST_F(ElasticMembershipTest, WorkerThatComesBackIsLetInByTheServers) {
+  ASSERT_OK(Register(kWorker0, 1));
+  ASSERT_OK(Register(kWorker1, 5));
+  table_.ShutOutWorkers();  // the job begins
+  ASSERT_OK(
+      table_.Leave(kWorker1, 5, LeaveCause::kDone, "done", nullptr, now_));
+  table_.Buried(kWorker1, 5);
+  table_.SetWorkers({0});
+  table_.SetWorkers({0, 1});
+
+  EXPECT_THAT(Register(kWorker1, 9), StatusIs(absl::StatusCode::kUnavailable));
+  const auto dead = table_.TakeDead(now_);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(dead[0].incarnation, 8u);
+  BuryAll();
+  EXPECT_OK(Register(kWorker1, 9));
+}
+
+// As above, with a chief that was started again meanwhile.
+TEST_F(ElasticMembershipTest, StandingOfAWorkerThatIsAwayIsKept) {
+  table_.SetWorkers({0, 1});
+  const TaskId away{TaskType::kWorker, 7};
+  table_.ShutOutWorkers({WorkerStanding{7, 5}}, now_);
+  table_.SetWorkers({0, 1, 7});
+
+  EXPECT_THAT(Register(away, 9), StatusIs(absl::StatusCode::kUnavailable));
+  BuryAll();
+  EXPECT_OK(Register(away, 9));
+}
+
 TEST_F(ElasticMembershipTest, UnknownWorkerRetriesAndRegistersOnceAllAreKnown) {
   const TaskId joined{TaskType::kWorker, 7};
   table_.AwaitWorkers();
