@@ -34,10 +34,7 @@ absl::StatusOr<std::shared_ptr<Shard>> SyncService::Admit(
       host_.Admit(sender.job_id, sender.task, sender.incarnation));
   LOCKSTEP_RETURN_IF_ERROR(shard->CheckWorker(sender.task, slot));
   replies_.Called(caller.stream(), sender.task.index, sender.incarnation);
-  if (shard->gate() == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "ps ", host_.task_index(), " has no token queue; ask ps 0"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(host_.CheckMeant(0));  // which alone has a gate
   return shard;
 }
 

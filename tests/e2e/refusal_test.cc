@@ -298,6 +298,19 @@ TEST_F(RefusalTest, WorkerWithServersInAnotherOrderEndsAndTheJobGoesOn) {
   EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 5), IsOk());
 }
 
+TEST_F(RefusalTest, WorkerThatTakesAnotherServerForPs0EndsAndTheJobGoesOn) {
+  auto job = TrainingJob::Make(
+      {.set = {"train_steps=1000000", "replicas_to_aggregate=1"}});
+  const std::string zero = job->cluster().Address("ps", 0).value();
+  const std::string one = job->cluster().Address("ps", 1).value();
+  Misinform(*job, {{zero, one}, {one, zero}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+
+  ExpectRefused(*job, {{"worker", 1}}, "give all tasks the same cluster");
+
+  EXPECT_THAT(job->WaitForStep(job->GetStatus()->step + 5), IsOk());
+}
+
 TEST_F(RefusalTest, WorkerThatKnowsFewerServersEndsAndTheJobGoesOn) {
   auto job = TrainingJob::Make(
       {.set = {"train_steps=1000000", "replicas_to_aggregate=1"}});

@@ -168,6 +168,19 @@ TEST_F(SyncServiceTest, ClosedQueueSaysThatTrainingIsOver) {
   EXPECT_EQ(token->outcome(), v1::TOKEN_FINISHED);
 }
 
+// A worker that kept joining again would hold up the job.
+TEST_F(SyncServiceTest, ServerThatIsTakenForPs0SaysSo) {
+  ServedShard other(1);
+  other.Open();
+
+  EXPECT_THAT(
+      Call(other.sync(), &Stub::TakeToken, ServedShard::TokenRequest(0, -1)),
+      StatusIs(kInvalid, HasSubstr("ps 1 was taken for ps 0")));
+  EXPECT_THAT(
+      Call(other.sync(), &Stub::Announce, ServedShard::AnnounceRequest(0, 0)),
+      StatusIs(kInvalid, HasSubstr("give all tasks the same cluster")));
+}
+
 TEST_F(SyncServiceTest, BadRequestsAreRefusedAndSelectNoWorker) {
   shard_.Open();
   v1::AnnounceRequest to_come = ServedShard::AnnounceRequest(1, 1);
