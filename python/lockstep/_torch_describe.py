@@ -33,12 +33,16 @@ def check_shape(what, key, tensor):
 def describe(what, key, tensor, buffer):
     """A parameter or buffer as the native module takes it.
 
-    Raises: ValueError: a dtype that cannot be trained; no shape yet.
+    Raises: ValueError: a dtype that cannot be trained; no shape yet; no memory.
     """
     if tensor.dtype not in _DTYPES:
         raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
                          "float32, float16, bfloat16 or float64")
     check_shape(what, key, tensor)
+    if tensor.is_meta:
+        raise ValueError(f'{what} "{key}" is on the device "meta", so it has no '
+                         "values: move the model with to_empty(device=\"cpu\") "
+                         "and initialize it before it joins")
     start = tensor.detach().to("cpu", copy=True).contiguous()
     # A new tensor: of a scalar, and of a parameter that is a view.
     flat = start.reshape(-1).view(torch.uint8).numpy()

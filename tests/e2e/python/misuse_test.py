@@ -66,6 +66,7 @@ tell("D", lambda: lockstep.torch.Worker(Model(), buffers="sum"))
 tell("E", lambda: lockstep.torch.Worker(torch.nn.LazyLinear(2)))
 tell("Ex", lambda: lockstep.torch.Worker(torch.nn.Sequential(
     Model(), torch.nn.LazyBatchNorm1d(affine=False))))
+tell("Ey", lambda: lockstep.torch.Worker(Model().to("meta")))
 tell("F", lambda: lockstep.torch.Worker(Model(), name="other"))
 tell("G", lambda: lockstep.torch.Worker(Model(), bufers="local"))
 tell("H", lambda: lockstep.Worker({3: torch.zeros(2).numpy()}))
@@ -78,6 +79,7 @@ tell("J", lambda: lockstep.Worker([torch.zeros(2).numpy()]))
                     'D ValueError: buffers is "sum"',
                     'E ValueError: parameter "weight" has no shape yet',
                     'Ex ValueError: buffer "1.running_mean" has no shape yet',
+                    'Ey ValueError: parameter "w" is on the device "meta"',
                     "F Refused:",
                     "G TypeError: Worker has no argument bufers; did you mean "
                     "buffers?",
