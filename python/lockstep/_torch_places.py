@@ -1,8 +1,51 @@
 """Where a model has its parameters, and whether they are those of the job."""
 
+import collections
+import itertools
 import operator
 
-from ._torch_values import current, place
+import numpy as np
+
+from ._torch_values import current, place, storage_of
+
+
+def check_memory(parameters, buffers):
+    """Checks that a value which is copied into one tensor changes no other.
+
+    The job has a variable for each, so the values of the last one would replace
+    those of the others. A tensor that is no variable may share the memory: it
+    then shows the values of each step.
+
+    Args:
+      parameters, buffers: names and tensors of those that are variables.
+
+    Raises: ValueError: a parameter shares memory with another one, or with a
+      buffer; the message has both.
+    """
+    sharers = collections.defaultdict(list)
+    for what, named in (("parameter", parameters), ("buffer", buffers)):
+        for name, tensor in named:
+            key = tensor.device, storage_of(tensor).data_ptr()
+            sharers[key].append((f'{what} "{name}"', what, tensor))
+    for those in sharers.values():
+        # Untouched, so that it costs no memory.
+        base = np.empty(storage_of(those[0][2]).nbytes(), np.uint8)
+        for first, second in itertools.combinations(those, 2):
+            # Two buffers see the same changes.
+            if first[1] == "parameter" and np.shares_memory(
+                    _places_of(first[2], base), _places_of(second[2], base)):
+                raise ValueError(
+                    f"{second[0]} shares memory with {first[0]}, and the job "
+                    "would train them apart: let both be the same "
+                    "torch.nn.Parameter, or give one a clone()")
+
+
+def _places_of(tensor, base):
+    """A tensor's elements where they are in its storage, as of any type."""
+    size = tensor.element_size()
+    return np.ndarray(tensor.shape, f"V{size}", base,
+                      tensor.storage_offset() * size,
+                      [size * stride for stride in tensor.stride()])
 
 
 class Places:

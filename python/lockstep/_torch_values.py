@@ -118,10 +118,10 @@ class Values:
     def _move(self, native, i):
         """Returns false where the memory of the parameter has a second owner."""
         p = self._parameters[i]
-        before = StorageWeakRef(_storage(p))
+        before = StorageWeakRef(storage_of(p))
         place = p.storage_offset(), p.shape, p.stride()
         p.data = view(native.value(self._first + i), self._like[i])
-        storage = type(_storage(p))._new_with_weak_ptr(before.cdata)
+        storage = type(storage_of(p))._new_with_weak_ptr(before.cdata)
         if storage is not None:
             p.data = torch.empty(0, dtype=p.dtype, device="cpu").set_(
                 storage, *place)
@@ -138,7 +138,8 @@ def _size(tensor):
     return tensor.numel() * tensor.element_size()
 
 
-def _storage(tensor):
+def storage_of(tensor):
+    """The memory that a tensor and its views are on."""
     # PyTorch 1 has no untyped_storage().
     whole = getattr(tensor, "untyped_storage", None)
     return whole() if whole else tensor.storage()._storage

@@ -1,4 +1,4 @@
-from typing import Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -12,6 +12,8 @@ def view(memory: _native.Memory, like: torch.Tensor) -> torch.Tensor: ...
 
 def current(tensors: Mapping[str, Optional[torch.Tensor]], key: str,
             otherwise: Optional[torch.Tensor]) -> Optional[torch.Tensor]: ...
+
+def storage_of(tensor: torch.Tensor) -> Any: ...
 
 class Values:
     moved: int

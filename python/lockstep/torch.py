@@ -22,7 +22,7 @@ from ._torch_embedding import Embedding
 from ._torch_evaluator import Evaluator
 from ._torch_leftovers import Leftovers
 from ._torch_load import load, shared_buffers, table_name
-from ._torch_places import Places
+from ._torch_places import Places, check_memory
 from ._torch_sampler import Sampler
 from ._torch_values import Values, view
 
@@ -258,7 +258,8 @@ class Worker(_base.BaseWorker):
     Raises:
       TypeError: ``model`` is no module, or an argument has another type.
       ValueError: the model has no trainable parameters, or a dtype that cannot
-        be trained; or TF_CONFIG is malformed. The message has the fix.
+        be trained, or parameters that share memory; or TF_CONFIG is malformed.
+        The message has the fix.
       RuntimeError: this process is a worker already; or it is a child that
         multiprocessing is still starting.
       JobFailed, JobStopped, Refused: with the chief's reason.
@@ -297,6 +298,7 @@ class Worker(_base.BaseWorker):
                       for key, buffer in shared]
         described += [describe("parameter", key, p, False)
                       for key, p in named]
+        check_memory(named, shared)
         self._calls = 0  # of backward in each step; 0: not known yet
         self._keep_gradients = bool(keep_gradients)
         self._sending = False

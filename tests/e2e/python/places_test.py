@@ -12,7 +12,7 @@ except ImportError:
 
 import lockstep.torch
 from local_job import TorchJob
-from lockstep._torch_places import Places
+from lockstep._torch_places import Places, check_memory
 
 MODEL = """
 import torch
@@ -126,6 +126,42 @@ lockstep.torch.Worker = replaced
                         if "num_batches" not in name:
                             self.assertLess(float(
                                 (value - other[name]).abs().max()), 1e-6, name)
+
+
+class MemoryTest(unittest.TestCase):
+
+    def check(self, parameters, buffers=()):
+        check_memory([(f"p{i}", each) for i, each in enumerate(parameters)],
+                     [(f"b{i}", each) for i, each in enumerate(buffers)])
+
+    def test_what_lies_side_by_side_in_one_memory_is_trained(self):
+        whole = torch.zeros(6, 8)
+        self.check([whole[:, :4], whole[:, 4:]], [torch.zeros(3)])
+        self.check([whole[:3], whole[3:].view(torch.int32)])
+        # Two that have no memory have the same.
+        self.check([torch.zeros(0), torch.zeros(0, 3), torch.zeros(())])
+        self.check([torch.zeros(2)], [whole, whole[0]])
+
+    def test_parameters_that_share_an_element_are_refused(self):
+        whole = torch.zeros(6, 8)
+        for first, second in ((whole[:, :5], whole[:, 4:]), (whole, whole.t()),
+                              (whole.view(torch.uint8)[:, :1], whole[5])):
+            with self.assertRaisesRegex(
+                    ValueError, 'parameter "p1" shares memory with parameter '
+                    '"p0", .*clone'):
+                self.check([first, second])
+
+    def test_a_worker_trains_no_model_whose_tensors_share_memory(self):
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2),
+                                    torch.nn.Linear(2, 2))
+        model[1].weight.data = model[0].weight.data
+        with self.assertRaisesRegex(ValueError, '"1.weight" shares memory'):
+            lockstep.torch.Worker(model)
+        model[1].weight = model[0].weight  # one parameter
+        model.register_buffer("shadow", model[0].bias.detach())
+        with self.assertRaisesRegex(ValueError, 'buffer "shadow" shares memory '
+                                    'with parameter "0.bias"'):
+            lockstep.torch.Worker(model)
 
 
 if __name__ == "__main__":
