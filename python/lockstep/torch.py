@@ -24,6 +24,7 @@ from ._torch_leftovers import Leftovers
 from ._torch_load import load, shared_buffers, table_name
 from ._torch_places import Places, check_memory
 from ._torch_sampler import Sampler
+from ._torch_unsent import Unsent
 from ._torch_values import Values, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
@@ -50,6 +51,7 @@ class Step(_base.BaseStep):
         self._examples = None
         self._over = False
         self._failed = False  # a part of a gradient cannot be taken back
+        self._left = None  # gradients of a call that may have been the last
 
     def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
@@ -163,6 +165,9 @@ class Step(_base.BaseStep):
             self._loss += float(loss.detach())
             if worker._sending:
                 self._finish()
+            else:
+                self._left = (None if last is False else
+                              Unsent(worker._names, worker._parameters))
         except _session.Unwanted:
             worker._drop()
         except BaseException:
@@ -476,6 +481,8 @@ class Worker(_base.BaseWorker):
         # in one with fewer calls than the step before. Nothing was sent yet.
         # A body that was left may lack some: its step comes again.
         if not step._over and step._calls > 0 and not again:
+            if step._left is not None:
+                step._left.check(step.number)
             # The body has made all its calls, though the pass may be unwanted.
             self._calls = step._calls
             step._finish_quietly()
