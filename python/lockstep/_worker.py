@@ -43,8 +43,9 @@ class Rows:
     def sums(self):
         """Returns (indices ascending, each once, and the sums of their rows)."""
         ids, inverse = np.unique(self.indices, return_inverse=True)
+        # Many rows of a small type may have a sum that the type cannot hold.
         total = np.zeros((len(ids),) + self.values.shape[1:],
-                         self.values.dtype)
+                         np.result_type(self.values.dtype, np.float32))
         # total[inverse] += values would add a row once that is there twice.
         np.add.at(total, inverse.reshape(-1), self.values)
         return ids, total

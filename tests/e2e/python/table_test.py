@@ -358,6 +358,17 @@ for step in worker.steps():
         self.assertIn("are float64; they must be integers", logs[0])
         self.assertIn("no row 6; rows are 0 to 5", logs[0])
 
+    def test_the_sum_of_repeated_rows_is_not_of_their_small_type(self):
+        # 2048 + 1 is 2048 in float16, and 100 + 100 is -56 in int8.
+        for value, dtype, count, total in ((1, np.float16, 4096, np.float32),
+                                           (100, np.int8, 2, np.float32),
+                                           (2**31 - 1, np.int32, 2, np.float64),
+                                           (1, np.float64, 3, np.float64)):
+            ids, rows = lockstep.Rows(
+                [3] * count, np.full((count, 1), value, dtype)).sums()
+            self.assertEqual((ids.tolist(), rows.tolist(), rows.dtype),
+                             ([3], [[count * value]], total))
+
     def test_wrong_ids_and_tables_are_exceptions_with_the_fix(self):
         program = WORKER.replace("    step.backward(loss)\n", """
     if step.number == 0:
