@@ -2,7 +2,8 @@
 
 import torch
 
-from ._torch_values import current, place, view
+from ._torch_describe import sent_dtype
+from ._torch_values import as_dtype, current, place, view
 
 
 class Buffers:
@@ -27,6 +28,7 @@ class Buffers:
         self._tensors = [tensor for _, tensor in named]
         self._like = [torch.empty(each.shape, dtype=each.dtype, device="meta")
                       for each in self._tensors]
+        self._sent = [each.to(sent_dtype(each.dtype)) for each in self._like]
         self.missing = False
 
     def __len__(self):
@@ -35,9 +37,9 @@ class Buffers:
     def adopt(self, native):
         """The session's values are in other memory, because it joined again."""
         self._values = [view(native.value(self._first + i), like)
-                        for i, like in enumerate(self._like)]
+                        for i, like in enumerate(self._sent)]
         self._changes = [view(native.gradient(self._first + i), like)
-                         for i, like in enumerate(self._like)]
+                         for i, like in enumerate(self._sent)]
 
     def begin(self, early=False):
         """A step begins: the buffers get its values.
@@ -69,7 +71,7 @@ class Buffers:
                     module, key = self._places[i]
                     if key in module._buffers:
                         module._buffers[key] = buffer
-                buffer.copy_(value)
+                buffer.copy_(as_dtype(value, buffer.dtype))
         self.missing = False
 
     def arrive_late(self):
@@ -99,7 +101,7 @@ class Buffers:
         """
         with torch.no_grad():
             for i, value in enumerate(self._values):
-                buffer = self._current(i).detach().to("cpu")
+                buffer = self._current(i).detach().to("cpu", value.dtype)
                 # Also of bits such as NaN. What is not ready is absent.
                 if torch.equal(_bytes(value), _bytes(buffer)):
                     continue

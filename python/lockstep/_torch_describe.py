@@ -30,11 +30,19 @@ def check_shape(what, key, tensor):
                          "before it joins")
 
 
+def sent_dtype(dtype):
+    """The dtype that a buffer has in the job: integers are counts, of which the
+    workers' mean may be no integer."""
+    return dtype if dtype.is_floating_point else torch.float64
+
+
 def describe(what, key, tensor, buffer):
     """A parameter or buffer as the native module takes it.
 
     Raises: ValueError: a dtype that cannot be trained; no shape yet; no memory.
     """
+    if buffer:
+        tensor = tensor.to(sent_dtype(tensor.dtype))
     if tensor.dtype not in _DTYPES:
         raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
                          "float32, float16, bfloat16 or float64")

@@ -5,7 +5,7 @@ import torch
 from . import checkpoint
 from ._torch_describe import check_model, check_shape
 from ._torch_embedding import Embedding
-from ._torch_values import place
+from ._torch_values import as_dtype, place
 
 
 def fill(model, step, tensors):
@@ -40,7 +40,7 @@ def fill(model, step, tensors):
         for key, each in targets:
             kind, shape, memory = tensors[key]
             values = checkpoint.array(kind, shape, memory.copy())
-            each.copy_(torch.from_numpy(values.copy()))
+            each.copy_(as_dtype(torch.from_numpy(values.copy()), each.dtype))
     for key, module in tables:
         module._load(tensors, key, checkpoint.array)
 
@@ -48,7 +48,8 @@ def fill(model, step, tensors):
 def shared_buffers(model):
     """Names and tensors of the buffers that the job averages.
 
-    One whose elements are in one place, as after expand(), cannot be written:
+    Those are the floating-point ones, and the number of batches that a BatchNorm
+    with ``momentum=None`` divides by. One whose elements are in one place, as after expand(), cannot be written:
     the model gets a copy of it.
 
     Raises: ValueError: one has no shape yet.
@@ -59,13 +60,20 @@ def shared_buffers(model):
         if name not in kept:
             continue
         check_shape("buffer", name, buffer)
-        if not buffer.is_floating_point() or not buffer.numel():
+        if not buffer.numel() or not (buffer.is_floating_point()
+                                      or _is_divisor(model, name)):
             continue
         if 0 in buffer.stride() and not buffer.is_contiguous():
             module, key = place(model, name)
             buffer = module._buffers[key] = buffer.contiguous()
         shared.append((name, buffer))
     return shared
+
+
+def _is_divisor(model, name):
+    module, key = place(model, name)
+    return (key == "num_batches_tracked"
+            and getattr(module, "momentum", 0) is None)
 
 
 def table_name(key):

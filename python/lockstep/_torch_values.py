@@ -16,6 +16,11 @@ def view(memory, like):
     return flat.view(like.dtype).view(like.shape)
 
 
+def as_dtype(values, dtype):
+    """Values of the job, where a tensor of integers has floating-point ones."""
+    return values if dtype.is_floating_point else values.round().to(dtype)
+
+
 def place(model, name):
     """The module that has a parameter or buffer, and the key of it there."""
     *path, key = name.split(".")

@@ -78,6 +78,41 @@ for step in worker.steps():
 """)
         self.assertEqual(trained.ema.tolist(), [5, 10])
 
+    def test_a_worker_that_comes_back_divides_by_the_batches_of_all(self):
+        # A cumulative average: the weight of a batch is 1 / num_batches_tracked.
+        program = """
+import torch
+def make():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.BatchNorm1d(2, momentum=None),
+                               torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+model = make()
+""" + JOIN + """
+x = torch.randn(80, 2, generator=torch.Generator().manual_seed(1))
+def train(last):
+    for step in worker.steps():
+        rows = 8 * step.number + torch.arange(8) if step.number < 9 else [0, 1]
+        step.backward(model(x[rows]).mean())
+        if step.number == last:
+            return
+train(LAST)
+if LAST:
+    worker.close()
+    model = make()
+    worker = lockstep.torch.Worker(model)
+    train(None)
+"""
+        trained = [self.train(f"LAST = {last}\n" + program, steps=9)
+                   for last in (None, 4)]
+        for model in trained:
+            mean = torch.randn(80, 2, generator=torch.Generator(
+                ).manual_seed(1))[:72].mean(0)
+            self.assertLess(
+                float((model[0].running_mean - mean).abs().max()), 1e-6)
+            self.assertEqual(int(model[0].num_batches_tracked), 9)
+            # It divides nothing.
+            self.assertEqual(int(model[1].num_batches_tracked), 0)
+
     def test_a_buffer_of_another_shape_or_dtype_is_refused(self):
         for change in ("model.ema = torch.ones(3)", "model.ema = None",
                        "model.double()"):
