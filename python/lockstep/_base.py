@@ -399,6 +399,8 @@ class BaseWorker:
 
         A loop that was left, by an exception too, goes on with the next loop
         over steps(): with the same step if none of its gradients was handed in.
+        After the loop the values are those of its last pass, which may be the
+        ones before the last step; the last checkpoint has those of the end.
 
         Raises:
           JobFailed, JobStopped, Refused: with the chief's reason.
