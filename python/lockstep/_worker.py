@@ -167,7 +167,8 @@ class Step(_base.BaseStep):
             variable of which no worker of the step has a gradient stays as it
             is. A table takes Rows alone.
           loss: mean loss, for the status; no effect on training.
-          examples: number of examples; default the job's batch_size.
+          examples: number of examples, as ``loss``; default the job's
+            batch_size.
 
         Returns: False if the pass was not needed any more.
         Raises: ValueError: an unknown name, another shape, or a dtype that

@@ -114,8 +114,8 @@ class Step(_base.BaseStep):
 
         Args:
           loss: scalar tensor.
-          examples: number of examples that ``loss`` is the mean of; default the
-            job's batch_size.
+          examples: number of examples that ``loss`` is the mean of, for the
+            status; no effect on training. Default the job's batch_size.
           gradient, retain_graph, create_graph: as ``Tensor.backward`` takes
             them: ``gradient`` is that of the loss itself, of its shape; default
             1. ``retain_graph=True``: a later call goes through the same graph.
@@ -194,7 +194,8 @@ class Step(_base.BaseStep):
 
         Args:
           loss: mean loss over ``examples``, for the status.
-          examples: number of examples; default the job's batch_size.
+          examples: number of examples, for the status; default the job's
+            batch_size.
 
         Raises: RuntimeError: the gradients were handed in before; the step is
           over; backward() has failed in it and left a part of a gradient.
