@@ -97,7 +97,8 @@ class Buffers:
 
         Elements that have not changed may be infinite or NaN.
 
-        Raises: as begin().
+        Raises: as begin(); RuntimeError: a new value is lost in its difference
+          to the old one.
         """
         with torch.no_grad():
             for i, value in enumerate(self._values):
@@ -108,8 +109,29 @@ class Buffers:
                 # A server subtracts the mean of these changes, as if they were
                 # gradients. An infinity less itself is no number.
                 same = (value == buffer) | (value.isnan() & buffer.isnan())
-                self._changes[i].copy_((value - buffer).masked_fill_(same, 0))
+                change = (value - buffer).masked_fill_(same, 0)
+                self._check_change(i, value, buffer, change)
+                self._changes[i].copy_(change)
                 native.ready(self._first + i)
+
+    def _check_change(self, i, value, buffer, change):
+        eps = torch.finfo(value.dtype).eps
+        # Of small values the difference loses what does not matter.
+        if float(value.abs().max()) * eps < 1:
+            return
+        near = max(1e-3, 8 * eps) * buffer.abs()
+        lost = ((value - change - buffer).abs() > near) & (
+            value.abs() * eps >= 1)
+        # Whether others than these may become infinite, the job says.
+        lost |= ~change.isfinite() & buffer.isfinite()
+        if not lost.any():
+            return
+        raise RuntimeError(
+            f'buffer "{self._names[i]}" was changed from '
+            f"{float(value[lost][0]):g} to {float(buffer[lost][0]):g}: the job "
+            "averages the difference of the two, in which the new value is "
+            "lost; begin with a number as small as those that follow, or make "
+            'the Worker with buffers="local"')
 
     def _current(self, i):
         module, key = self._places[i]

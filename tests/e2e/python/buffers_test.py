@@ -34,9 +34,10 @@ worker = lockstep.torch.Worker(model)
 
 class BuffersTest(unittest.TestCase):
 
-    def train(self, program, workers=1, steps=5):
+    def train(self, program, workers=1, steps=5, sets=()):
         """Returns the model of the program with its trained values."""
-        with TorchJob(workers=workers, sets=[f"train_steps={steps}"]) as job:
+        with TorchJob(workers=workers,
+                      sets=[f"train_steps={steps}", *sets]) as job:
             for i in range(workers):
                 job.start_worker(i, program)
             for i in range(workers):
@@ -127,6 +128,46 @@ for step in worker.steps():
                 self.assertIn('RuntimeError: buffer "ema" is', job.log("worker"))
                 self.assertIn("shape (2,) when the Worker was made",
                               job.log("worker"))
+
+    def test_a_change_that_its_difference_cannot_hold_is_refused(self):
+        for dtype, first, then, text in (
+                ("float32", "torch.finfo(torch.float32).max", "1.5",
+                 "3.40282e+38 to 1.5"),
+                ("float16", "-torch.inf", "0.5", "-inf to 0.5"),
+                ("float64", "torch.nan", "2", "nan to 2")):
+            with self.subTest(first), TorchJob() as job:
+                job.start_worker(0, MODEL + f"""
+model.register_buffer("low", torch.full((), {first}, dtype=torch.{dtype}))
+""" + JOIN + f"""
+for step in worker.steps():
+    model.low.fill_({then})
+    step.backward(model(1))
+""")
+                self.assertEqual(job.wait("worker"), 1)
+                self.assertIn(f'RuntimeError: buffer "low" was changed from '
+                              f"{text}: ", job.log("worker"))
+
+    def test_counts_and_averages_may_change_by_orders_of_magnitude(self):
+        trained = self.train(MODEL + """
+model.register_buffer("count", torch.tensor([1e9, -1000.0, 0.0, 0.3]))
+model.register_buffer("low", torch.tensor([250.0, 20.0]).bfloat16())
+""" + JOIN + """
+for step in worker.steps():
+    model.count.copy_(torch.tensor([0.0, 1e-6, 1e30, 1e-30]))
+    model.low.copy_(torch.tensor([60.25, 0.01]))
+    step.backward(model(1))
+""", steps=1)
+        self.assertEqual(trained.count[[0, 2]].tolist(),
+                         torch.tensor([0, 1e30]).tolist())
+        self.assertLess(float(trained.count[[1, 3]].abs().max()), 1e-4)
+
+    def test_buffers_may_become_infinite_in_a_job_that_allows_it(self):
+        trained = self.train(MODEL + JOIN + """
+for step in worker.steps():
+    model.ema.copy_(torch.tensor([torch.inf, torch.nan]))
+    step.backward(model.w.sum())
+""", sets=["refuse_non_finite=false"])
+        self.assertEqual(repr(trained.ema.tolist()), "[inf, nan]")
 
     def test_infinities_keep_their_bits(self):
         program = MODEL + """
