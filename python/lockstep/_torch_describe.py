@@ -33,7 +33,7 @@ def check_shape(what, key, tensor):
 def sent_dtype(dtype):
     """The dtype that a buffer has in the job: integers are counts, of which the
     workers' mean may be no integer."""
-    return dtype if dtype.is_floating_point else torch.float64
+    return dtype if dtype.is_floating_point else torch.float32
 
 
 def describe(what, key, tensor, buffer):
