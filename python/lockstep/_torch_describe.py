@@ -39,7 +39,8 @@ def sent_dtype(dtype):
 def describe(what, key, tensor, buffer):
     """A parameter or buffer as the native module takes it.
 
-    Raises: ValueError: a dtype that cannot be trained; no shape yet; no memory.
+    Raises: ValueError: a dtype or a layout that cannot be trained; no shape
+      yet; no memory; inference_mode.
     """
     if buffer:
         tensor = tensor.to(sent_dtype(tensor.dtype))
@@ -51,6 +52,13 @@ def describe(what, key, tensor, buffer):
         raise ValueError(f'{what} "{key}" is on the device "meta", so it has no '
                          "values: move the model with to_empty(device=\"cpu\") "
                          "and initialize it before it joins")
+    if tensor.layout is not torch.strided:
+        raise ValueError(f'{what} "{key}" has the layout {tensor.layout}; it '
+                         "must be torch.strided: convert it with to_dense()")
+    if tensor.is_inference() or torch.is_inference_mode_enabled():
+        raise ValueError(f'{what} "{key}" cannot be trained in torch.'
+                         "inference_mode(): make the model and its Worker "
+                         "outside of it")
     start = tensor.detach().to("cpu", copy=True).contiguous()
     # A new tensor: of a scalar, and of a parameter that is a view.
     flat = start.reshape(-1).view(torch.uint8).numpy()

@@ -164,5 +164,27 @@ class MemoryTest(unittest.TestCase):
             lockstep.torch.Worker(model)
 
 
+class ModelsThatCannotBeTrainedTest(unittest.TestCase):
+
+    def setUp(self):
+        self.outside = torch.nn.Linear(2, 2)
+
+    def check(self, model, text):
+        with self.assertRaisesRegex(ValueError, text):
+            lockstep.torch.Worker(model)
+
+    def test_a_parameter_in_another_layout_is_refused(self):
+        model = torch.nn.Linear(2, 2)
+        model.weight = torch.nn.Parameter(torch.eye(2).to_sparse())
+        self.check(model, '"weight" has the layout torch.sparse_coo.*to_dense')
+
+    def test_a_model_or_worker_of_inference_mode_is_refused(self):
+        text = '"weight" cannot be trained in torch.inference_mode'
+        with torch.inference_mode():
+            self.check(self.outside, text)
+            model = torch.nn.Linear(2, 2)
+        self.check(model, text)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
