@@ -1,5 +1,7 @@
 """The values of a checkpoint, on their way into a PyTorch model."""
 
+import warnings
+
 import torch
 
 from . import checkpoint
@@ -19,9 +21,12 @@ def fill(model, step, tensors):
         # A program that only reads a model may freeze what the job has trained.
         if p.requires_grad or key in tensors:
             targets.append((key, p))
+    absent = []
     for key, buffer in shared_buffers(model):
         if key in tensors:
             targets.append((key, buffer))
+        else:
+            absent.append(key)
     tables = [(table_name(key), module)
               for key, module in model.named_modules()
               if isinstance(module, Embedding)]
@@ -43,6 +48,13 @@ def fill(model, step, tensors):
             each.copy_(as_dtype(torch.from_numpy(values.copy()), each.dtype))
     for key, module in tables:
         module._load(tensors, key, checkpoint.array)
+    if absent:
+        # Level 3 is the program's line that calls load().
+        warnings.warn(
+            f'the checkpoint of step {step} has no "{absent[0]}", as of a '
+            'Worker(model, buffers="local"): the model keeps its own values of '
+            f"the {len(absent)} buffers that are not there", RuntimeWarning,
+            stacklevel=3)
 
 
 def shared_buffers(model):
@@ -84,7 +96,8 @@ def table_name(key):
 def load(model, directory, step=None):
     """Copies a checkpoint's values into ``model``, buffers and tables too.
 
-    Frozen parameters get the values that the checkpoint has of them.
+    Frozen parameters get the values that the checkpoint has of them. Warns of
+    buffers that the workers kept to themselves: the checkpoint has none.
 
     Args:
       directory: the job's checkpoint.directory.

@@ -2,6 +2,7 @@
 
 import sys
 import unittest
+import warnings
 
 try:
     import torch
@@ -160,6 +161,25 @@ for step in worker.steps():
         self.assertEqual(trained.count[[0, 2]].tolist(),
                          torch.tensor([0, 1e30]).tolist())
         self.assertLess(float(trained.count[[1, 3]].abs().max()), 1e-4)
+
+    def test_a_checkpoint_without_the_buffers_of_a_model_is_told(self):
+        local = JOIN.replace("(model)", '(model, buffers="local")')
+        with TorchJob(sets=["train_steps=2"]) as job:
+            job.start_worker(0, MODEL + local + """
+for step in worker.steps():
+    step.backward(model(1))
+""")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0)
+            space = {}
+            exec(MODEL, space)
+            with self.assertWarnsRegex(RuntimeWarning, 'step 2 has no "ema"'):
+                lockstep.torch.load(space["model"], job.path("checkpoints"))
+            self.assertEqual(space["model"].ema.tolist(), [0, 0])
+            del space["model"].ema
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                lockstep.torch.load(space["model"], job.path("checkpoints"))
 
     def test_buffers_may_become_infinite_in_a_job_that_allows_it(self):
         trained = self.train(MODEL + JOIN + """
