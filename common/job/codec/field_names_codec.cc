@@ -52,6 +52,38 @@ std::vector<std::string> EnumNames(const Descriptor& message,
   return names;
 }
 
+std::vector<std::string> FieldPaths(const Descriptor& root,
+                                    absl::string_view name) {
+  struct Group {
+    const Descriptor* message;
+    std::string prefix;  // "optimizer."
+  };
+  // Groups in groups of a job file end before; a message may hold itself.
+  constexpr int kMostGroups = 8;
+  std::vector<Group> level = {{&root, ""}};
+  std::vector<std::string> found;
+  for (int i = 0; i < kMostGroups && found.empty(); ++i) {
+    std::vector<Group> below;
+    for (const Group& group : level) {
+      if (group.message->FindFieldByName(std::string(name)) != nullptr) {
+        found.push_back(absl::StrCat(group.prefix, name));
+      }
+      for (int j = 0; j < group.message->field_count(); ++j) {
+        const FieldDescriptor& field = *group.message->field(j);
+        const Descriptor* type = field.message_type();
+        // A message of protobuf's own, such as a duration, is one value.
+        if (type == nullptr || field.is_repeated() ||
+            type->file()->package() != root.file()->package()) {
+          continue;
+        }
+        below.push_back({type, absl::StrCat(group.prefix, field.name(), ".")});
+      }
+    }
+    level = std::move(below);
+  }
+  return found;
+}
+
 std::string DidYouMean(absl::string_view name,
                        const std::vector<std::string>& known,
                        absl::string_view prefix) {

@@ -23,6 +23,12 @@ std::vector<std::string> EnumNames(
 std::vector<std::string> EnumNames(const google::protobuf::Descriptor& message,
                                    absl::string_view field);
 
+// Paths of the fields called `name` that are in the fewest groups below `root`,
+// such as "optimizer.momentum"; for errors about a field in a wrong group. None
+// of a list of groups.
+std::vector<std::string> FieldPaths(const google::protobuf::Descriptor& root,
+                                    absl::string_view name);
+
 // Returns "; did you mean x?" if a name is near, else "; known are x, y, z".
 // `prefix` goes before the near name: "checkpoint.".
 std::string DidYouMean(absl::string_view name,

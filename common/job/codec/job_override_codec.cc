@@ -140,13 +140,20 @@ std::string TypeName(const FieldDescriptor& field) {
   return name;
 }
 
-absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& message,
+absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& root,
+                                                 const Descriptor& message,
                                                  absl::string_view prefix,
                                                  const std::string& name) {
   const FieldDescriptor* field = message.FindFieldByName(name);
   if (field != nullptr) return field;
-  return Error(absl::StrCat("unknown key ", Excerpt(absl::StrCat(prefix, name)),
-                            DidYouMean(name, FieldNames(message), prefix)));
+  // The same name in another group is meant rather than one that is near.
+  const std::vector<std::string> paths = FieldPaths(root, name);
+  const std::string hint =
+      paths.empty()
+          ? DidYouMean(name, FieldNames(message), prefix)
+          : absl::StrCat("; did you mean ", absl::StrJoin(paths, " or "), "?");
+  return Error(
+      absl::StrCat("unknown key ", Excerpt(absl::StrCat(prefix, name)), hint));
 }
 
 // Splits "64,32", or "[64, 32]" as in the job file, where text may be in
@@ -207,7 +214,8 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
   for (size_t i = 0;; ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const FieldDescriptor* field,
-        FindField(*target->GetDescriptor(), prefix, names[i]));
+        FindField(*message.GetDescriptor(), *target->GetDescriptor(), prefix,
+                  names[i]));
     if (field->is_repeated() && !IsScalar(*field)) {
       return Error(absl::StrCat(prefix, names[i],
                                 " is a list of fields; set it in the job "

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -82,9 +83,25 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string UnknownField(const std::string& type,
                            const std::string& field) const {
     const Descriptor* message = FindMessage(root_, type);
-    const std::string hint =
-        message == nullptr ? "" : DidYouMean(field, FieldNames(*message));
+    std::string hint = PlaceOf(field);
+    if (hint.empty() && message != nullptr) {
+      hint = DidYouMean(field, FieldNames(*message));
+    }
     return absl::StrCat(type, " has no field ", Excerpt(field), hint);
+  }
+
+  // Where a field is that is in a wrong group; empty: no group has it.
+  std::string PlaceOf(const std::string& field) const {
+    const std::vector<std::string> paths = FieldPaths(root_, field);
+    if (paths.empty()) return "";
+    if (paths.front() == field) return "; put it outside of all groups";
+    std::vector<std::string> groups;
+    groups.reserve(paths.size());
+    for (const std::string& path : paths) {
+      groups.push_back(absl::StrCat(
+          path.substr(0, path.size() - field.size() - 1), " { ... }"));
+    }
+    return absl::StrCat("; put it into ", absl::StrJoin(groups, " or "));
   }
 
   const Descriptor& root_;

@@ -35,6 +35,22 @@ TEST(FieldNamesCodecTest, FieldThatIsNoEnumerationHasNoNames) {
   EXPECT_THAT(EnumNames(*v1::JobConfig::descriptor(), "nothing"), IsEmpty());
 }
 
+TEST(FieldNamesCodecTest, PathsAreThoseInTheFewestGroups) {
+  const auto paths = [](const char* name) {
+    return FieldPaths(*v1::JobConfig::descriptor(), name);
+  };
+
+  EXPECT_THAT(paths("learning_rate"), ElementsAre("learning_rate"));
+  // Not those of local { optimizer { ... } }.
+  EXPECT_THAT(paths("momentum"), ElementsAre("optimizer.momentum"));
+  EXPECT_THAT(paths("directory"),
+              ElementsAre("checkpoint.directory", "summary.directory"));
+  // A duration is one value, and a list of groups cannot be named by a path.
+  EXPECT_THAT(paths("nanos"), IsEmpty());
+  EXPECT_THAT(paths("max_norm"), IsEmpty());
+  EXPECT_THAT(paths(""), IsEmpty());
+}
+
 TEST(FieldNamesCodecTest, HintIsTheNearestNameOrAll) {
   EXPECT_EQ(DidYouMean("keeep", {"every", "keep"}), "; did you mean keep?");
   EXPECT_EQ(DidYouMean("keeep", {"keep"}, "a."), "; did you mean a.keep?");

@@ -122,6 +122,15 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"checkpoint.every_step=1",
                   "unknown key \"checkpoint.every_step\"; did you mean "
                   "checkpoint.every_steps?"},
+        ErrorCase{"momentum=0.9",
+                  "unknown key \"momentum\"; did you mean optimizer.momentum?"},
+        // learning_rate_power is near, too.
+        ErrorCase{"optimizer.learning_rate=1",
+                  "unknown key \"optimizer.learning_rate\"; did you mean "
+                  "learning_rate?"},
+        ErrorCase{"directory=x",
+                  "unknown key \"directory\"; did you mean "
+                  "checkpoint.directory or summary.directory?"},
         ErrorCase{"checkpoint.=1", "unknown key \"checkpoint.\""},
         ErrorCase{".seed=1", "unknown key \"\""},
         ErrorCase{"checkpoint=1",

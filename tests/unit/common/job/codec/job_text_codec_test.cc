@@ -93,6 +93,16 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"checkpoint { zzzzzzzz: 1 }",
                   "job.txt:1:22: lockstep.v1.CheckpointConfig has no field "
                   "\"zzzzzzzz\"; known are directory, every_steps"},
+        ErrorCase{"momentum: 0.9",
+                  "job.txt:1:9: lockstep.v1.JobConfig has no field "
+                  "\"momentum\"; put it into optimizer { ... }"},
+        ErrorCase{"optimizer { learning_rate: 1 }",
+                  "job.txt:1:26: lockstep.v1.OptimizerConfig has no field "
+                  "\"learning_rate\"; put it outside of all groups"},
+        ErrorCase{"directory: 'x'",
+                  "job.txt:1:10: lockstep.v1.JobConfig has no field "
+                  "\"directory\"; put it into checkpoint { ... } or summary "
+                  "{ ... }"},
         ErrorCase{"mode: STRCT",
                   "job.txt:1:12: mode cannot be \"STRCT\"; did you mean "
                   "STRICT?"},
