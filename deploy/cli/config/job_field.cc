@@ -24,6 +24,47 @@ std::string TypeOf(const JobField& field) {
   return absl::StrCat("list of ", field.type, "s");
 }
 
+// Returns the paths of all fields called `name` that are in the fewest groups;
+// empty: no field is called so.
+std::vector<std::string> PathsOf(const JobField& root, absl::string_view name) {
+  std::vector<std::string> found;
+  std::vector<const JobField*> level = {&root};
+  while (found.empty() && !level.empty()) {
+    std::vector<const JobField*> below;
+    for (const JobField* group : level) {
+      for (const JobField& field : group->fields) {
+        if (field.name() == name) found.push_back(field.path);
+        below.push_back(&field);
+      }
+    }
+    level = std::move(below);
+  }
+  return found;
+}
+
+// Returns "; did you mean x?", or "; known are x, y, z", for a name that
+// `group` does not have.
+std::string Hint(const JobField& root, const JobField& group,
+                 absl::string_view name) {
+  if (group.fields.empty()) return "; it holds no fields";
+  // The same name in another group is meant rather than one that is near.
+  const std::vector<std::string> paths = PathsOf(root, name);
+  if (!paths.empty()) {
+    return absl::StrCat("; did you mean ", absl::StrJoin(paths, " or "), "?");
+  }
+  std::vector<std::string> names;
+  for (const JobField& child : group.fields) names.push_back(child.name());
+  const std::optional<std::string> near =
+      // No field has such a long name; a comparison takes time with the
+      // length.
+      NearestMatch(std::string(name.substr(0, 64)), names);
+  if (!near.has_value()) {
+    return absl::StrCat("; known are ", absl::StrJoin(names, ", "));
+  }
+  return absl::StrCat("; did you mean ", group.path,
+                      group.path.empty() ? "" : ".", *near, "?");
+}
+
 absl::StatusOr<const JobField*> Find(const JobField& root,
                                      absl::string_view path) {
   const JobField* field = &root;
@@ -36,21 +77,9 @@ absl::StatusOr<const JobField*> Find(const JobField& root,
       field = &*found;
       continue;
     }
-    std::vector<std::string> names;
-    for (const JobField& child : field->fields) names.push_back(child.name());
-    const std::string prefix =
-        field->path.empty() ? "" : absl::StrCat(field->path, ".");
-    const std::optional<std::string> near =
-        // No field has such a long name; a comparison takes time with the
-        // length.
-        NearestMatch(std::string(name.substr(0, 64)), names);
     return absl::InvalidArgumentError(absl::StrCat(
         field->path.empty() ? "a job file" : field->path, " has no field ",
-        Excerpt(name),
-        near.has_value() ? absl::StrCat("; did you mean ", prefix, *near, "?")
-        : names.empty()
-            ? "; it holds no fields"
-            : absl::StrCat("; known are ", absl::StrJoin(names, ", "))));
+        Excerpt(name), Hint(root, *field, name)));
   }
   return field;
 }

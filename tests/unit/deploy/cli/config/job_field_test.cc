@@ -89,6 +89,16 @@ TEST(JobFieldTest, AnUnknownFieldNamesOneThatIsNear) {
   EXPECT_THAT(ExplainField(Some(), ".", 80), StatusIs(kInvalid));
 }
 
+TEST(JobFieldTest, AFieldOfAnotherGroupIsNamedWithItsPath) {
+  EXPECT_THAT(ExplainField(Some(), "units", 80),
+              StatusIs(kInvalid,
+                       "a job file has no field \"units\"; did you mean "
+                       "model.units?"));
+  EXPECT_THAT(
+      ExplainField(Some(), "model.mode", 80),
+      StatusIs(kInvalid, "model has no field \"mode\"; did you mean mode?"));
+}
+
 TEST(JobFieldTest, LinesAreAsWideAsAsked) {
   const auto text = ExplainField(Some(), "model", 30);
   ASSERT_OK(text);
