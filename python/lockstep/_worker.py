@@ -171,8 +171,10 @@ class Step(_base.BaseStep):
             batch_size.
 
         Returns: False if the pass was not needed any more.
-        Raises: ValueError: an unknown name, another shape, or a dtype that
-          cannot be cast to the variable's. Nothing was handed in then.
+        Raises: nothing was handed in then.
+          TypeError: ``gradients`` is no dict.
+          ValueError: an unknown name, another shape, or a dtype that cannot be
+            cast to the variable's.
         """
         self._check_at_hand()
         return self._worker._push(gradients, float(loss),
@@ -289,6 +291,9 @@ class Worker(_base.BaseWorker):
     def _describe(self, key, value):
         # ascontiguousarray makes a scalar one-dimensional.
         array = np.ascontiguousarray(value).reshape(np.shape(value))
+        if array.dtype == object:  # such as None, or a dict of arrays
+            raise TypeError(f'variable "{key}" is a {type(value).__name__}; '
+                            "give an array or a Table for each name")
         if array.dtype not in _DTYPES:
             raise ValueError(
                 f'variable "{key}" is of {array.dtype}; it must be float16,'
@@ -394,6 +399,10 @@ class Worker(_base.BaseWorker):
         return gradient
 
     def _push(self, gradients, loss, examples):
+        if not isinstance(gradients, collections.abc.Mapping):
+            raise TypeError(
+                f"gradients is a {type(gradients).__name__}; give a dict from "
+                'name to array, as in {"w": array}')
         unknown = [key for key in gradients if key not in self._names]
         if unknown:
             raise ValueError(f'there is no variable "{unknown[0]}"; the model '

@@ -365,11 +365,15 @@ def text_of(call):
     return "nothing"
 
 print("A", text_of(lambda: lockstep.Worker({"w": np.zeros(2, np.int64)})))
+for wrong in None, {"w": np.zeros(2)}:
+    print("M", text_of(lambda: lockstep.Worker({"layer": wrong})))
 worker = lockstep.Worker({"w": np.ones(2, np.float32),
                           "t": lockstep.Table(rows=4, dim=2)})
 print("B", text_of(lambda: lockstep.Worker({"w": np.ones(2, np.float32)})))
 for step in worker.steps():
     print("C", text_of(lambda: step.push({"v": np.zeros(2)})))
+    for wrong in (np.zeros(2),), None:
+        print("N", text_of(lambda: step.push(wrong)))
     print("D", text_of(lambda: step.indices(1)))
     print("E", text_of(lambda: step.values["w"].__setitem__(0, 1)))
     for name, shape in ("w", 1), ("t", (1, 2)):
@@ -399,6 +403,10 @@ print("H", text_of(lambda: step.push({"w": np.zeros(2)})))
                            "J ValueError: indices of Rows are float64; they",
                            "J ValueError: indices of Rows are bool; they must",
                            "K int64", "L TypeError",
+                           'M TypeError: variable "layer" is a NoneType; give',
+                           'M TypeError: variable "layer" is a dict; give an',
+                           "N TypeError: gradients is a tuple; give a dict",
+                           "N TypeError: gradients is a NoneType; give a dict",
                            "F RuntimeError: this process was forked",
                            "G RuntimeError", "H RuntimeError: step"):
                 self.assertIn(wanted, log)
