@@ -236,11 +236,14 @@ class BaseStep:
         Args:
           figures: names and finite numbers; at most 16 names in a job.
 
-        Raises: ValueError: a name or a number that cannot be.
+        Raises:
+          TypeError: a figure that is no number.
+          ValueError: a name or a number that cannot be.
         """
         self._check_at_hand()
         for name, value in figures.items():
-            self._worker._loop.native.report(name, float(value))
+            self._worker._loop.native.report(
+                name, _session.number(f'figure "{name}"', value))
 
     @contextlib.contextmanager
     def reading(self):

@@ -63,10 +63,12 @@ class Checkpoint:
           figures: names and finite numbers, 1 to 16.
 
         Raises:
+          TypeError: a figure that is no number.
           ValueError: a name or a number that is not possible.
           JobFailed, JobStopped, Refused: with the chief's reason.
         """
-        named = [(name, float(value)) for name, value in figures.items()]
+        named = [(name, _session.number(f'figure "{name}"', value))
+                 for name, value in figures.items()]
         # Its step may have been written again: the figures would pass for those
         # of that checkpoint, which the loop has next.
         self._reported = (self._evaluator._is_lost(self._written)

@@ -65,6 +65,15 @@ def _flag(what, value):
     return bool(value)
 
 
+def number(what, value):
+    """Returns a number as float; TypeError: it is none, or several."""
+    try:
+        return float(value)
+    # A tensor of several elements is a ValueError or a RuntimeError.
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise TypeError(f"{what} is {value!r:.200}; give a number") from None
+
+
 def seconds(what, value):
     """A number as float; TypeError: it is none."""
     if not isinstance(value, numbers.Real):

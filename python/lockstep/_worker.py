@@ -172,12 +172,12 @@ class Step(_base.BaseStep):
 
         Returns: False if the pass was not needed any more.
         Raises: nothing was handed in then.
-          TypeError: ``gradients`` is no dict.
+          TypeError: ``gradients`` is no dict, or ``loss`` no number.
           ValueError: an unknown name, another shape, or a dtype that cannot be
             cast to the variable's.
         """
         self._check_at_hand()
-        return self._worker._push(gradients, float(loss),
+        return self._worker._push(gradients, _session.number("loss", loss),
                                   self._count(examples))
 
 

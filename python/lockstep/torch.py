@@ -197,8 +197,10 @@ class Step(_base.BaseStep):
           examples: number of examples, for the status; default the job's
             batch_size.
 
-        Raises: RuntimeError: the gradients were handed in before; the step is
-          over; backward() has failed in it and left a part of a gradient.
+        Raises:
+          TypeError: ``loss`` is no number, and no tensor of one element.
+          RuntimeError: the gradients were handed in before; the step is over;
+            backward() has failed in it and left a part of a gradient.
         """
         self._check_at_hand()
         self._check_whole()
@@ -209,7 +211,7 @@ class Step(_base.BaseStep):
                 f"the gradients of step {self.number} were handed in before")
         if isinstance(loss, torch.Tensor):
             loss = loss.detach()
-        self._loss = float(loss)
+        self._loss = _session.number("loss", loss)
         self._examples = self._count(examples)
         self._calls = 0
         self._finish_quietly()

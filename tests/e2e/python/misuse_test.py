@@ -154,6 +154,7 @@ for step in worker.steps():
         tell("D", lambda: step.indices(0))
         tell("Dx", lambda: step.indices(10.7))
         tell("E", lambda: step.backward(torch.zeros(())))
+        tell("Ex", lambda: step.push(torch.ones(2)))
         model.zero_grad()
     else:
         tell("F", lambda: old.backward(model()))
@@ -174,7 +175,9 @@ print("alive")
         self.expect(log, "two RuntimeError: this process is a worker already",
                     "A ValueError: the loss must be a tensor of one element",
                     "B ValueError", "C ValueError: examples is -1",
-                    "D ValueError", "Dx TypeError", "E RuntimeError", "F RuntimeError: step 0 is",
+                    "D ValueError", "Dx TypeError", "E RuntimeError",
+                    "Ex TypeError: loss is tensor([1., 1.]); give a number",
+                    "F RuntimeError: step 0 is",
                     "G RuntimeError", "I RuntimeError",
                     "Ix RuntimeError: step 0 is over", "Lx RuntimeError",
                     "J RuntimeError: backward was called 2 times",

@@ -372,6 +372,8 @@ worker = lockstep.Worker({"w": np.ones(2, np.float32),
 print("B", text_of(lambda: lockstep.Worker({"w": np.ones(2, np.float32)})))
 for step in worker.steps():
     print("C", text_of(lambda: step.push({"v": np.zeros(2)})))
+    print("O", text_of(lambda: step.push({}, loss=np.arange(3))))
+    print("P", text_of(lambda: step.report(norm="high")))
     for wrong in (np.zeros(2),), None:
         print("N", text_of(lambda: step.push(wrong)))
     print("D", text_of(lambda: step.indices(1)))
@@ -405,6 +407,8 @@ print("H", text_of(lambda: step.push({"w": np.zeros(2)})))
                            "K int64", "L TypeError",
                            'M TypeError: variable "layer" is a NoneType; give',
                            'M TypeError: variable "layer" is a dict; give an',
+                           "O TypeError: loss is array([0, 1, 2]); give a numb",
+                           "P TypeError: figure \"norm\" is 'high'; give a nu",
                            "N TypeError: gradients is a tuple; give a dict",
                            "N TypeError: gradients is a NoneType; give a dict",
                            "F RuntimeError: this process was forked",
