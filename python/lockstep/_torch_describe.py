@@ -23,8 +23,13 @@ def check_model(model):
                     "torch.nn.Module")
 
 
-def check_shape(what, key, tensor):
-    """ValueError: a tensor of a lazy module that the model has not used yet."""
+def check_values(what, key, tensor):
+    """ValueError: a tensor on the meta device, or of a lazy module that the
+    model has not used yet: it has no values."""
+    if tensor.is_meta:
+        raise ValueError(f'{what} "{key}" is on the device "meta", so it has no '
+                         "values: move the model with to_empty(device=\"cpu\") "
+                         "and initialize it first")
     if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
         raise ValueError(f'{what} "{key}" has no shape yet; run the model once '
                          "before it joins")
@@ -39,7 +44,7 @@ def sent_dtype(dtype):
 def describe(what, key, tensor, buffer):
     """A parameter or buffer as the native module takes it.
 
-    Raises: ValueError: a dtype or a layout that cannot be trained; no shape
+    Raises: ValueError: a dtype or a layout that cannot be trained; no values
       yet; no memory; inference_mode.
     """
     if buffer:
@@ -47,11 +52,7 @@ def describe(what, key, tensor, buffer):
     if tensor.dtype not in _DTYPES:
         raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
                          "float32, float16, bfloat16 or float64")
-    check_shape(what, key, tensor)
-    if tensor.is_meta:
-        raise ValueError(f'{what} "{key}" is on the device "meta", so it has no '
-                         "values: move the model with to_empty(device=\"cpu\") "
-                         "and initialize it before it joins")
+    check_values(what, key, tensor)
     if tensor.layout is not torch.strided:
         raise ValueError(f'{what} "{key}" has the layout {tensor.layout}; it '
                          "must be torch.strided: convert it with to_dense()")

@@ -5,7 +5,7 @@ import warnings
 import torch
 
 from . import checkpoint
-from ._torch_describe import check_model, check_shape
+from ._torch_describe import check_model, check_values
 from ._torch_embedding import Embedding
 from ._torch_values import as_dtype, place
 
@@ -13,13 +13,14 @@ from ._torch_values import as_dtype, place
 def fill(model, step, tensors):
     """Copies the tensors of a checkpoint into a model.
 
-    Raises: ValueError: what training changes is missing; another shape. Nothing
-      has changed then.
+    Raises: ValueError: what training changes is missing; another shape; a
+      parameter or buffer without values. Nothing has changed then.
     """
     targets = []
     for key, p in model.named_parameters():
         # A program that only reads a model may freeze what the job has trained.
         if p.requires_grad or key in tensors:
+            check_values("parameter", key, p)
             targets.append((key, p))
     absent = []
     for key, buffer in shared_buffers(model):
@@ -61,17 +62,17 @@ def shared_buffers(model):
     """Names and tensors of the buffers that the job averages.
 
     Those are the floating-point ones, and the number of batches that a BatchNorm
-    with ``momentum=None`` divides by. One whose elements are in one place, as after expand(), cannot be written:
-    the model gets a copy of it.
+    with ``momentum=None`` divides by. One whose elements are in one place, as
+    after expand(), cannot be written: the model gets a copy of it.
 
-    Raises: ValueError: one has no shape yet.
+    Raises: ValueError: one has no values yet.
     """
     kept = model.state_dict(keep_vars=True)
     shared = []
     for name, buffer in model.named_buffers():
         if name not in kept:
             continue
-        check_shape("buffer", name, buffer)
+        check_values("buffer", name, buffer)
         if not buffer.numel() or not (buffer.is_floating_point()
                                       or _is_divisor(model, name)):
             continue
@@ -107,7 +108,8 @@ def load(model, directory, step=None):
     Raises:
       FileNotFoundError: there is no such checkpoint.
       ValueError: a parameter that requires a gradient is missing in it, or a
-        parameter or buffer has another shape.
+        parameter or buffer has another shape, or no values, as on the meta
+        device.
     """
     check_model(model)
     found, tensors = checkpoint.read(directory, step)
