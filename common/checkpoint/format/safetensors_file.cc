@@ -180,7 +180,8 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(
   if (!absl::IsInvalidArgument(header.status())) return header.status();
   return absl::DataLossError(
       absl::StrCat(path, ": ", header.status().message(),
-                   "; the file is damaged: use another checkpoint"));
+                   "; the file is damaged, or no safetensors file: use another "
+                   "checkpoint"));
 }
 
 SafetensorsReader::SafetensorsReader(PosixFile file, SafetensorsHeader header)

@@ -237,6 +237,15 @@ TEST_F(SafetensorsFileTest, ReadOutsideTheTensorIsRefused) {
   EXPECT_EQ(back, "????");
 }
 
+TEST_F(SafetensorsFileTest, AFileOfAnotherKindIsRefusedAsSuch) {
+  // The begin of a zip archive, as torch.save writes one.
+  WriteText(path_, "PK\x03\x04" + std::string(100, 'x'));
+
+  EXPECT_THAT(SafetensorsReader::Open(path_),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("or no safetensors file")));
+}
+
 TEST_F(SafetensorsFileTest, EveryTruncatedFileIsRefusedByName) {
   ASSERT_NO_FATAL_FAILURE(WriteSampleFile());
   const std::string whole = ReadText(path_);
