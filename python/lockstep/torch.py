@@ -241,6 +241,9 @@ class Worker(_base.BaseWorker):
     values of that step. Large parameters then lie in other memory than in the
     step before, unless another tensor, an array or another process shares their
     memory: a kept ``data_ptr()`` may point to the values of an earlier step.
+    After the last step the model has the values of this worker's last pass, which
+    may be those of the step before: ``load`` copies those of the job's last
+    checkpoint.
 
     Args:
       model: torch.nn.Module with float32, float16, bfloat16 or float64

@@ -279,6 +279,22 @@ assert len(shares) > 2, shares
         self.train(JOIN, program.replace("step.share > 0", "False"),
                    sets=["work=SHARED", "micro_batches_per_step=4"])
 
+    def test_after_the_loop_the_values_of_the_last_step_can_be_loaded(self):
+        norm = "model.insert(1, torch.nn.BatchNorm1d(400))\n"
+        with TorchJob(workers=2, sets=[f"train_steps={STEPS}",
+                                       "learning_rate=0.1"]) as job:
+            for i in range(2):
+                job.start_worker(i, MODEL + norm + JOIN + LOOP + f"""
+directory = {job.path("checkpoints")!r}
+of_pass = [value.clone() for value in model.state_dict().values()]
+assert lockstep.torch.load(model, directory) == {STEPS}
+# The last pass has changed the buffers.
+assert not all(map(torch.equal, of_pass, model.state_dict().values()))
+""")
+            for i in range(2):
+                self.assertEqual(job.wait("worker", i), 0,
+                                 job.log("worker", i)[-3000:])
+
     def test_a_model_outlives_its_worker(self):
         self.train(JOIN, LOOP, """
 import gc
