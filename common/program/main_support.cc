@@ -1,5 +1,6 @@
 #include "common/program/main_support.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
@@ -291,17 +292,19 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
 absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
   if (flags.file.empty()) {
     return absl::NotFoundError(
-        "--job, or LOCKSTEP_JOB for a program of yours, is missing; this "
-        "process "
-        "runs the chief and needs the job file");
+        "--job, or for a program of yours LOCKSTEP_JOB, in Python also job=, "
+        "is missing; this process runs the chief and needs the job file");
   }
-  std::ifstream file(flags.file, std::ios::binary);
   // One byte more than ParseJobText() takes: the file may have no end.
   std::string text(kMaxJobTextBytes + 1, '\0');
-  const bool opened = file.is_open();
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!opened || file.bad()) {
-    return absl::NotFoundError(absl::StrCat("--job: cannot read ", flags.file));
+  std::ifstream file(flags.file, std::ios::binary);
+  if (file.is_open()) {
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  }
+  if (!file.is_open() || file.bad()) {
+    return absl::NotFoundError(absl::StrCat(
+        "the job file ", flags.file, " cannot be read: ", strerror(errno),
+        "; check the name and its rights"));
   }
   text.resize(static_cast<size_t>(file.gcount()));
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job,

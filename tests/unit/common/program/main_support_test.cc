@@ -80,13 +80,15 @@ TEST_F(LoadJobTest, FileWithoutAnEndIsRefused) {
 TEST_F(LoadJobTest, DirectoryIsNoJobFile) {
   flags_.file = directory_.Join("");
   EXPECT_THAT(LoadJob(flags_),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot read")));
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("cannot be read: Is a directory; check")));
 }
 
 TEST_F(LoadJobTest, MissingFileIsNamed) {
   flags_.file = directory_.Join("other");
   EXPECT_THAT(LoadJob(flags_),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("other")));
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("other cannot be read: No such file or")));
   EXPECT_THAT(LoadJob(JobFlags()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("--job")));
 }
