@@ -81,11 +81,9 @@ tell("J", lambda: lockstep.Worker([torch.zeros(2).numpy()]))
                     'Ex ValueError: buffer "1.running_mean" has no shape yet',
                     'Ey ValueError: parameter "w" is on the device "meta"',
                     "F Refused:",
-                    "G TypeError: Worker has no argument bufers; did you mean "
-                    "buffers?",
+                    "G TypeError: Worker has no argument bufers; did you mean",
                     "H ValueError: the name of a variable is 3; it must be a",
-                    "I TypeError: Worker has no argument chief_wiat; did you "
-                    "mean chief_wait?",
+                    "I TypeError: Worker has no argument chief_wiat; did you",
                     "J TypeError: variables is a list; give a dict")
 
     def test_arguments_of_another_type(self):
