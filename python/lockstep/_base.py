@@ -266,8 +266,9 @@ class BaseWorker:
     """Joins, waits for steps, leaves. Subclasses hold values and gradients.
 
     They define ``_step_class``, ``_adopt(native)``, called when values have
-    moved to other memory, and ``_begin(native, again)``, called before each
-    step; ``again``: an exception may have ended an earlier call for it.
+    moved to other memory; ``_begin(native, again)``, called before each step;
+    ``again``: an exception may have ended an earlier call for it; and
+    ``_take_last(native)``, called when the job is done.
     """
 
     _tables = ()
@@ -314,6 +315,8 @@ class BaseWorker:
                     "steps, and the model keeps its own values; "
                     "lockstep.torch.load and lockstep.checkpoint.read read "
                     "those of a checkpoint", RuntimeWarning, stacklevel=4)
+            else:
+                self._end()
             return None
         # The session has joined again, and its values are in other memory.
         if membership != self._membership:
@@ -325,6 +328,23 @@ class BaseWorker:
         self._early, self._asked = early, self._asked and bool(repeated)
         self._begin(native, bool(repeated))
         return self._step_class(self, number, share, replica, batch, seed)
+
+    def _end(self):
+        """The job is done: the program goes on with the values of its end."""
+        native = self._loop.native
+        self._early = False
+        if native.last_step() is None:
+            # Level 5 is the program's loop.
+            warnings.warn(
+                "the servers were gone before the values of the last step had "
+                "arrived, so the model has those of a step before; "
+                "lockstep.torch.load and lockstep.checkpoint.read read the last "
+                "checkpoint", RuntimeWarning, stacklevel=5)
+            return
+        # It may have joined again since the last step.
+        self._job = native.job()
+        self._adopt(native)
+        self._take_last(native)
 
     def _await(self, first, count):
         """Waits for values of the step at hand. Unwanted: it is dropped."""
@@ -402,8 +422,7 @@ class BaseWorker:
 
         A loop that was left, by an exception too, goes on with the next loop
         over steps(): with the same step if none of its gradients was handed in.
-        After the loop the values are those of its last pass, which may be the
-        ones before the last step; the last checkpoint has those of the end.
+        After the loop the values are those with which the job has ended.
 
         Raises:
           JobFailed, JobStopped, Refused: with the chief's reason.

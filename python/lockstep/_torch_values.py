@@ -44,6 +44,7 @@ class Values:
     to see the values of each step in the same memory.
 
     Attributes:
+      like: tensors of the parameters' shapes and dtypes when they joined.
       moved: how often a parameter has moved. Of tests.
       missing: numbers of parameters that lack the values of an early step.
       late: those that still lacked them when gradients began.
@@ -56,7 +57,7 @@ class Values:
     def __init__(self, parameters, first):
         self._parameters = parameters
         self._first = first
-        self._like = [torch.empty(p.shape, dtype=p.dtype, device="meta")
+        self.like = [torch.empty(p.shape, dtype=p.dtype, device="meta")
                       for p in parameters]
         self.moved = 0
         self.missing = set()
@@ -73,7 +74,7 @@ class Values:
         # A tensor kept here would be a second owner of memory that moves.
         self._small = {
             i: view(native.value(self._first + i), like)
-            for i, like in enumerate(self._like)
+            for i, like in enumerate(self.like)
             if not moves or _size(like) < LARGE}
 
     def begin(self, native, again=False, early=False):
@@ -97,14 +98,21 @@ class Values:
                 elif value is not None:
                     p.copy_(value)
                 elif not self._may_move(i) or not self._move(native, i):
-                    p.copy_(view(native.value(self._first + i), self._like[i]))
+                    p.copy_(view(native.value(self._first + i), self.like[i]))
                 p.grad = None
+
+    def take_last(self, native):
+        """The job is done: copies the values with which it has ended."""
+        self.missing = set()
+        with torch.no_grad():
+            for i, p in enumerate(self._parameters):
+                p.copy_(view(native.value(self._first + i), self.like[i]))
 
     def arrive(self, native, i):
         """The values of an early step are there: copies those of parameter ``i``."""
         with torch.no_grad():
             self._parameters[i].copy_(
-                view(native.value(self._first + i), self._like[i]))
+                view(native.value(self._first + i), self.like[i]))
         self.missing.discard(i)
 
     def arrive_late(self, native):
@@ -114,7 +122,7 @@ class Values:
             self.arrive(native, i)
 
     def _may_move(self, i):
-        p, like = self._parameters[i], self._like[i]
+        p, like = self._parameters[i], self.like[i]
         return (type(p) is torch.nn.Parameter and p.device.type == "cpu"
                 and p.layout is torch.strided and p.dtype == like.dtype
                 and p.shape == like.shape and p.is_contiguous()
@@ -125,7 +133,7 @@ class Values:
         p = self._parameters[i]
         before = StorageWeakRef(storage_of(p))
         place = p.storage_offset(), p.shape, p.stride()
-        p.data = view(native.value(self._first + i), self._like[i])
+        p.data = view(native.value(self._first + i), self.like[i])
         storage = type(storage_of(p))._new_with_weak_ptr(before.cdata)
         if storage is not None:
             p.data = torch.empty(0, dtype=p.dtype, device="cpu").set_(

@@ -319,6 +319,11 @@ class Worker(_base.BaseWorker):
             for key in self._values:
                 self._copy(native, key)
 
+    def _take_last(self, native):
+        self._arriving = None
+        for key in self._values:
+            self._copy(native, key)
+
     def _copy(self, native, key):
         array = self._values[key]
         # Values that arrive with an early step may be in other memory.

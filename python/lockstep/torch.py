@@ -241,9 +241,7 @@ class Worker(_base.BaseWorker):
     values of that step. Large parameters then lie in other memory than in the
     step before, unless another tensor, an array or another process shares their
     memory: a kept ``data_ptr()`` may point to the values of an earlier step.
-    After the last step the model has the values of this worker's last pass, which
-    may be those of the step before: ``load`` copies those of the job's last
-    checkpoint.
+    After the loop over steps() the model has the values of the job's end.
 
     Args:
       model: torch.nn.Module with float32, float16, bfloat16 or float64
@@ -465,8 +463,9 @@ class Worker(_base.BaseWorker):
         # To look up rows in the midst of a pass pulls what has moved away.
         self._values.adopt(native, moves=self._passes_per_step() == 1
                            and not self._tables)
-        self._gradients = [view(native.gradient(first + i), p)
-                           for i, p in enumerate(self._parameters)]
+        # A program may have changed the dtype of a parameter since it joined.
+        self._gradients = [view(native.gradient(first + i), like)
+                           for i, like in enumerate(self._values.like)]
 
     def _begin(self, native, again):
         self._places.check()
@@ -480,6 +479,11 @@ class Worker(_base.BaseWorker):
             each._begin()
         self._values.begin(native, again, self._early)
         self._buffers.begin(self._early)
+
+    def _take_last(self, native):
+        self._places.check()
+        self._values.take_last(native)
+        self._buffers.begin()
 
     def _after(self, step, again=False):
         step._check_whole()

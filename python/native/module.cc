@@ -170,6 +170,8 @@ class PySession {
             session().exit_code()};
   }
 
+  std::optional<int64_t> LastStep() { return session().last_step(); }
+
   // (name, seed, batch size, train steps, worker, workers, replicas, passes per
   // step)
   std::tuple<std::string, uint64_t, int64_t, int64_t, int, int, int, int>
@@ -431,6 +433,7 @@ PYBIND11_MODULE(_native, module) {
       .def("step_again", &PySession::StepAgain)
       .def("is_taken", &PySession::IsTaken)
       .def("end", &PySession::End)
+      .def("last_step", &PySession::LastStep)
       .def("job", &PySession::Job)
       .def("value", &PySession::Value)
       .def("gradient", &PySession::Gradient)

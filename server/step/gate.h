@@ -32,11 +32,13 @@ class Gate {
   struct Answer {
     uint64_t ticket = 0;
     Outcome outcome = Outcome::kToken;
-    int64_t step = 0;  // of kToken
-    int slot = 0;      // of kToken
-    int block = 1;     // of kToken, as in PassId
-    // With kRedo: the current attempt. With kToken, strict mode: the attempt
-    // that produced `step`; 0 if this gate has not seen it.
+    // Of kToken; with kFinished, strict mode: the step that training has
+    // reached, 0 if this gate never began.
+    int64_t step = 0;
+    int slot = 0;   // of kToken
+    int block = 1;  // of kToken, as in PassId
+    // With kRedo: the current attempt. Otherwise, strict mode: the attempt that
+    // produced `step`; 0 if this gate has not seen it.
     int64_t attempt = 0;
     // With kToken, strict mode: the attempt of `step` whose set already
     // contains the worker; 0: the worker must announce its pass.

@@ -29,10 +29,12 @@ struct Announcement {
 struct Token {
   enum class Kind { kToken, kRedo, kFinished };
   Kind kind = Kind::kToken;
-  int64_t step = 0;  // of kToken
-  int slot = 0;      // of kToken
-  // kRedo: the attempt to push for. kToken: the attempt that committed the step
-  // before `step`; 0 if no push led to it.
+  // Of kToken; with kFinished, strict mode: the step that training has reached,
+  // 0 if it is not known.
+  int64_t step = 0;
+  int slot = 0;  // of kToken
+  // kRedo: the attempt to push for. Otherwise: the attempt that committed the
+  // step before `step`; 0 if no push led to it.
   int64_t attempt = 0;
   // kToken: the attempt for which this worker is a member without announcing;
   // 0: it must announce.

@@ -80,7 +80,31 @@ TrainingLoop::TrainingLoop(const Options& options, StepClient& client,
     : options_(options), client_(client), source_(source), meter_(meter) {}
 
 absl::Status TrainingLoop::Run() {
-  return options_.mode == SyncMode::kStrict ? RunStrict() : RunCompatible();
+  const absl::Status status =
+      options_.mode == SyncMode::kStrict ? RunStrict() : RunCompatible();
+  if (options_.pulls_last_values &&
+      (status.ok() || absl::IsOutOfRange(status))) {
+    PullLast();
+  }
+  return status;
+}
+
+void TrainingLoop::PullLast() {
+  const bool strict = options_.mode == SyncMode::kStrict;
+  // Training ended before this worker had a step.
+  if (strict && pass_.step < 0) return;
+  meter_.Begin(SpanKind::kPull, pass_.step);
+  int64_t step = strict ? pass_.step : -1;
+  while (true) {
+    // An error is none of the job's, which has ended: the servers may be gone.
+    const absl::StatusOr<int64_t> pulled = client_.Pull(step);
+    if (!pulled.ok()) return;
+    if (!strict || *pulled == step) {
+      last_step_ = *pulled;
+      return;
+    }
+    step = *pulled;
+  }
 }
 
 int TrainingLoop::Shares() const {
@@ -170,6 +194,7 @@ absl::Status TrainingLoop::RunStrict() {
     if (IsLeaving()) return absl::CancelledError("this worker leaves");
     LOCKSTEP_ASSIGN_OR_RETURN(token, RunPasses(token));
   }
+  if (token.step > 0) pass_.step = token.step;
   return absl::OkStatus();
 }
 

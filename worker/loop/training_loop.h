@@ -61,6 +61,9 @@ class TrainingLoop {
     // Strict mode: the global step that ends training; passes of this step or
     // later ones do not count. 0: training ends with the data.
     int64_t train_steps = 0;
+    // When training or the input has ended, Run() pulls the values of the step
+    // that was reached: see last_step().
+    bool pulls_last_values = false;
   };
 
   TrainingLoop(const Options& options, StepClient& client,
@@ -74,7 +77,14 @@ class TrainingLoop {
   //   others       of the client and the source
   absl::Status Run();
 
+  // After Run(): the step whose values are in the worker's memory, the last one
+  // that this worker knows of. nullopt: they were not pulled, and the values in
+  // memory may be of several steps.
+  std::optional<int64_t> last_step() const { return last_step_; }
+
  private:
+  // Pulls the values of the step that training has reached.
+  void PullLast();
   absl::Status RunStrict();
   absl::Status RunCompatible();
   // Makes the pass of `token` and the passes that begin early after it. Returns
@@ -120,6 +130,7 @@ class TrainingLoop {
   GradientSource& source_;
   ProgressMeter& meter_;
   PassId pass_;
+  std::optional<int64_t> last_step_;
 };
 
 }  // namespace lockstep::worker

@@ -171,9 +171,21 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ProgramWorkload::MakeSource(
   MutexLock lock(mutex_);
   auto membership = std::make_shared<ProgramMembership>();
   *membership = {membership_, std::move(memory), Replicas()};
+  of_source_ = membership;
+  last_values_ = {};
   const bool may_begin_early = early_ && !has_tables_ && Replicas() == 1;
   return std::make_unique<Source>(*this, std::move(membership),
                                   may_begin_early);
+}
+
+void ProgramWorkload::HasLastValues(int64_t step) {
+  MutexLock lock(mutex_);
+  last_values_ = {of_source_, step};
+}
+
+ProgramWorkload::LastValues ProgramWorkload::last_values() const {
+  MutexLock lock(mutex_);
+  return last_values_;
 }
 
 int ProgramWorkload::turns() const {

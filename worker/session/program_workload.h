@@ -44,7 +44,17 @@ class ProgramWorkload final : public Workload {
   absl::StatusOr<std::unique_ptr<GradientSource>> MakeSource(
       std::shared_ptr<ParameterMemory> memory) override;
   int turns() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool wants_last_values() const override { return true; }
+  void HasLastValues(int64_t step) override ABSL_LOCKS_EXCLUDED(mutex_);
   void Cancel() override { handover_.Cancel(); }
+
+  // The memory of values that training or the input has ended with, and their
+  // step; null: they are not known.
+  struct LastValues {
+    std::shared_ptr<const ProgramMembership> membership = nullptr;
+    int64_t step = 0;
+  };
+  LastValues last_values() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   Handover& handover() { return handover_; }
 
@@ -87,6 +97,9 @@ class ProgramWorkload final : public Workload {
 
   mutable Mutex mutex_;
   ChiefClient::Registration membership_ ABSL_GUARDED_BY(mutex_);
+  // That of the last source.
+  std::shared_ptr<const ProgramMembership> of_source_ ABSL_GUARDED_BY(mutex_);
+  LastValues last_values_ ABSL_GUARDED_BY(mutex_);
   // By replica, for `scheduled_examples_`, those of the last Examples(); empty
   // before it.
   std::vector<BatchSchedule> schedules_ ABSL_GUARDED_BY(mutex_);

@@ -36,6 +36,8 @@ struct Session::Parts {
         std::vector<absl::Span<const std::byte>> initial, bool early, int index)
       : workload(std::move(specs), std::move(initial), early), worker(index) {}
 
+  // The steps from now on, and the values, are those of this membership.
+  void Adopt(const std::shared_ptr<const ProgramMembership>& adopted);
   // False before the first step, and if there is no such variable.
   bool HasMemory(size_t variable) const;
   // OK while a step is open; kAborted if it is over without this pass.
@@ -156,13 +158,12 @@ absl::StatusOr<Session::Turn> Session::Next(absl::Duration timeout,
   Handover::Offer offer;
   const Handover::Stage stage = parts.workload.handover().Take(timeout, offer);
   if (stage == Handover::Stage::kNothing) return Turn::kNothing;
-  if (stage == Handover::Stage::kEnded) return Turn::kEnded;
-  if (offer.membership != parts.membership) {
-    ++parts.memberships;
-    parts.membership = offer.membership;
-    parts.facts = PassFacts(offer.membership->registration.job, parts.worker,
-                            offer.membership->turns);
+  if (stage == Handover::Stage::kEnded) {
+    const ProgramWorkload::LastValues last = parts.workload.last_values();
+    if (last.membership != nullptr) parts.Adopt(last.membership);
+    return Turn::kEnded;
   }
+  parts.Adopt(offer.membership);
   step = {offer.pass.step,
           offer.pass.slot,
           parts.facts.ReplicaOf(offer.batch),
@@ -184,6 +185,14 @@ std::optional<SessionStep> Session::StepAgain() {
                      parts_->handed_in.empty() &&
                      parts_->workload.handover().CheckWanted().ok();
   return again ? std::optional(parts_->step) : std::nullopt;
+}
+
+std::optional<int64_t> Session::last_step() const {
+  if (!parts_->workload.handover().ended()) return std::nullopt;
+  const ProgramWorkload::LastValues last = parts_->workload.last_values();
+  // Next() has not said yet that the job has ended.
+  if (last.membership != parts_->membership) return std::nullopt;
+  return last.membership == nullptr ? std::nullopt : std::optional(last.step);
 }
 
 bool Session::is_taken(size_t variable) const {
@@ -220,6 +229,14 @@ SessionJob Session::job() const {
           membership.num_workers,
           facts.replicas,
           facts.passes_per_step};
+}
+
+void Session::Parts::Adopt(
+    const std::shared_ptr<const ProgramMembership>& adopted) {
+  if (adopted == membership) return;
+  ++memberships;
+  membership = adopted;
+  facts = PassFacts(adopted->registration.job, worker, adopted->turns);
 }
 
 bool Session::Parts::HasMemory(size_t variable) const {

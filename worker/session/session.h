@@ -172,6 +172,12 @@ class Session {
   //   others      the job failed, the chief is gone, or this worker cannot take
   //               part; with the chief's reason
   absl::Status end() const;
+  // After kEnded: the step whose values value() has, those with which training
+  // or this worker's input has ended. nullopt: value() is undefined, because
+  // the job had no step for this worker, was stopped, or its servers were gone
+  // before the values had arrived; a checkpoint has them. Tables have the rows
+  // of the last pass.
+  std::optional<int64_t> last_step() const;
   // True while this process hosts the chief or a mirror of a job that has not
   // ended: if this process ends, the job stops. A job with elastic workers
   // needs only the process that hosts its chief.
@@ -187,8 +193,9 @@ class Session {
   // The memory of a variable's elements, row-major, 64-byte aligned. For a
   // table it holds the chosen rows alone, ascending by id: its shape is
   // [rows(variable).size(), row elements]. Between Next() and Ready() for the
-  // variable, the program may read value() and write gradient(); at other times
-  // it must not touch either. The memory stays allocated while a copy of the
+  // variable, the program may read value() and write gradient(), and it may
+  // read value() while last_step() has a value; at other times it must not
+  // touch either. The memory stays allocated while a copy of the
   // pointer `owner()` exists. Empty before the first step, and if there is no
   // variable of that index.
   absl::Span<const std::byte> value(size_t variable) const;

@@ -344,10 +344,11 @@ absl::Status TrainingMember::Train(
   TrainingLoop::Options options = LoopOptionsOf(job, task_.index, step);
   options.leaving = &leaving_;
   options.clipper = series == nullptr ? &clipper : nullptr;
-  const absl::Status status =
-      TrainingLoop(options, client, series == nullptr ? **source : *series,
-                   meter_)
-          .Run();
+  options.pulls_last_values = workload_.wants_last_values();
+  TrainingLoop loop(options, client, series == nullptr ? **source : *series,
+                    meter_);
+  const absl::Status status = loop.Run();
+  if (loop.last_step().has_value()) workload_.HasLastValues(*loop.last_step());
   SetClient(nullptr);
   chief_.set_on_end(nullptr);
   // An example of the model kind skip_gram is a word.

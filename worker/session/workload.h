@@ -2,6 +2,7 @@
 #define LOCKSTEP_WORKER_SESSION_WORKLOAD_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +71,12 @@ class Workload {
   // one at a time. To the source, batch `index` of the worker is its batches
   // index x turns() to index x turns() + turns() - 1.
   virtual int turns() const { return 1; }
+
+  // True if the memory of the source is to have the values of the last step
+  // when training or the input has ended; HasLastValues() then tells that they
+  // are there.
+  virtual bool wants_last_values() const { return false; }
+  virtual void HasLastValues(int64_t /*step*/) {}
 
   // True if the source clips gradients as the job demands, before it reports
   // them ready; otherwise the training loop clips them.

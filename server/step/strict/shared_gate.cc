@@ -103,6 +103,10 @@ bool SharedGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer.not_needed = waiter.not_needed;
   if (finished_) {
     answer.outcome = Outcome::kFinished;
+    if (active_) {
+      answer.step = global_step_;
+      answer.attempt = committed_attempt_;
+    }
     return true;
   }
   if (!active_) return false;

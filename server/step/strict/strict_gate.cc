@@ -120,6 +120,10 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer.not_needed = PassedOver(waiter.pass);
   if (finished_) {
     answer.outcome = Outcome::kFinished;
+    if (active_) {
+      answer.step = global_step_;
+      answer.attempt = committed_attempt_;
+    }
     return true;
   }
   if (!active_) return false;

@@ -16,6 +16,8 @@ std::optional<Token> TokenOf(const TokenAnswer& answer) {
       return Token{Token::Kind::kRedo, 0, 0, answer.attempt};
     case TokenAnswer::Outcome::kFinished:
       return Token{.kind = Token::Kind::kFinished,
+                   .step = answer.step,
+                   .attempt = answer.attempt,
                    .not_needed = answer.not_needed};
     // The server ends a wait before the call's deadline, which only a dead
     // connection lets pass.
@@ -27,7 +29,7 @@ std::optional<Token> TokenOf(const TokenAnswer& answer) {
 }
 
 void SettleValues(const Token& token, HeldChunks& chunks) {
-  if (token.kind != Token::Kind::kToken) return;
+  if (token.kind == Token::Kind::kRedo) return;
   chunks.Settle(token.step, token.attempt);
 }
 

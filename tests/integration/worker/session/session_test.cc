@@ -39,9 +39,15 @@ TEST_F(SessionTest, TheWorkersInitialValuesAreTrainedAndSaved) {
   auto server = StartServer(job_);
   auto session = Join();
   ASSERT_THAT(session, IsOk());
+  EXPECT_EQ((*session)->last_step(), std::nullopt);
   Train(**session);
   EXPECT_THAT((*session)->end(), IsOk());
   EXPECT_EQ((*session)->exit_code(), 0);
+  EXPECT_EQ((*session)->last_step(), 5);
+  float last[2];
+  std::memcpy(last, (*session)->value(0).data(), sizeof last);
+  EXPECT_FLOAT_EQ(last[0], 0.59049F);  // 0.9 ^ 5
+  EXPECT_FLOAT_EQ(last[1], -1.18098F);
   // A pass after the last step may begin, in vain.
   ASSERT_GE(numbers_.size(), 5U);
   numbers_.resize(5);
@@ -53,8 +59,8 @@ TEST_F(SessionTest, TheWorkersInitialValuesAreTrainedAndSaved) {
   ASSERT_THAT(saved, IsOk());
   float w[2];
   ASSERT_OK(saved->Read("w", w));
-  EXPECT_FLOAT_EQ(w[0], 0.59049F);  // 0.9 ^ 5
-  EXPECT_FLOAT_EQ(w[1], -1.18098F);
+  EXPECT_EQ(w[0], last[0]);
+  EXPECT_EQ(w[1], last[1]);
   float b[1];
   ASSERT_OK(saved->Read("b", b));
   EXPECT_EQ(b[0], 0);  // its gradient was absent

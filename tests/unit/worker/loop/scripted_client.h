@@ -22,6 +22,11 @@ class ScriptedClient final : public worker::StepClient {
  public:
   absl::StatusOr<int64_t> Pull(int64_t step) override {
     calls.push_back("pull " + std::to_string(step));
+    if (!later.empty()) {
+      const int64_t found = later.front();
+      later.pop_front();
+      return found;
+    }
     return pulled.has_value() ? *pulled : step;
   }
   absl::StatusOr<int64_t> PullAgain(int64_t step, PulledAgain what) override {
@@ -78,7 +83,8 @@ class ScriptedClient final : public worker::StepClient {
   };
   bool brings_values = true;
   std::optional<int64_t> pulled;
-  bool over = false;  // the step, until the next pass
+  std::deque<int64_t> later;  // what the next pulls return, before `pulled`
+  bool over = false;          // the step, until the next pass
   absl::Status awaited;
   Script<worker::Announcement> announcements;
   Script<worker::PushCounts> pushes;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -334,6 +335,83 @@ TEST_F(TrainingLoopTest, CompatiblePassPullsNothingButRowsInItsMiddle) {
   EXPECT_THAT(client_.calls,
               ElementsAre("pull -1", "pull rows -1", "push 7 attempt 0",
                           "token after 7 attempt 0"));
+}
+
+class LastValuesTest : public testing::TrainingLoopFixture {
+ protected:
+  std::optional<int64_t> LastStep(TrainingLoop::Options options) {
+    options.pulls_last_values = true;
+    TrainingLoop loop(options, client_, source_, meter_);
+    ended_ = loop.Run();
+    return loop.last_step();
+  }
+
+  absl::Status ended_;
+};
+
+TEST_F(LastValuesTest, AreThoseOfTheStepThatTrainingHasReached) {
+  client_.tokens.answers = {TokenFor(3),
+                            Token{.kind = Token::Kind::kFinished, .step = 4}};
+  client_.announcements.answers = {Announcement{Decision::kNotNeeded, 0}};
+
+  EXPECT_EQ(LastStep(kStrict), 4);
+
+  EXPECT_THAT(ended_, IsOk());
+  EXPECT_EQ(client_.calls.back(), "pull 4");
+}
+
+// A ps task 0 of an older release does not tell the step.
+TEST_F(LastValuesTest, ArePulledUntilNoServerHasALaterStep) {
+  client_.tokens.answers = {TokenFor(3), kFinished};
+  client_.announcements.answers = {Announcement{Decision::kNotNeeded, 0}};
+  client_.later = {3, 4, 4};
+
+  EXPECT_EQ(LastStep(kStrict), 4);
+
+  EXPECT_THAT(
+      client_.calls,
+      ElementsAre("token after -1 attempt 0", "pull 3", "watch", "announce 3.0",
+                  "token after 3 attempt 0", "pull 3", "pull 4"));
+}
+
+TEST_F(LastValuesTest, ArePulledByAWorkerThatJoinsForTheEnd) {
+  client_.tokens.answers = {Token{.kind = Token::Kind::kFinished, .step = 9}};
+  EXPECT_EQ(LastStep(kStrict), 9);
+}
+
+TEST_F(LastValuesTest, AreUnknownWhereTheJobEndsBeforeItsFirstStep) {
+  client_.tokens.answers = {kFinished};
+  EXPECT_EQ(LastStep(kStrict), std::nullopt);
+  EXPECT_THAT(client_.calls, ElementsAre("token after -1 attempt 0"));
+}
+
+TEST_F(LastValuesTest, ArePulledAtTheEndOfInput) {
+  client_.tokens.answers = {TokenFor(5)};
+  source_.end = 5;
+
+  EXPECT_EQ(LastStep(kStrict), 5);
+
+  EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+TEST_F(LastValuesTest, AreNotPulledAfterAFailure) {
+  client_.tokens.answers = {TokenFor(5)};
+  source_.failure = absl::InternalError("no device");
+
+  EXPECT_EQ(LastStep(kStrict), std::nullopt);
+
+  EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kInternal));
+  EXPECT_EQ(client_.calls.back(), "watch");
+}
+
+TEST_F(LastValuesTest, OfCompatibleModeAreTheNewest) {
+  client_.tokens.answers = {TokenFor(8), kFinished};
+  client_.pushes.answers = {PushCounts{2}, PushCounts{2}};
+  client_.later = {7, 8, 9};
+
+  EXPECT_EQ(LastStep(kCompatible), 9);
+
+  EXPECT_EQ(client_.calls.back(), "pull -1");
 }
 
 TEST_F(TrainingLoopTest, EndOfInputEndsTheLoop) {

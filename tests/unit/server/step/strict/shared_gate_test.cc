@@ -250,6 +250,19 @@ TEST_F(SharedGateTest, NothingIsHandedOutBeforeTheShardIsOpen) {
   EXPECT_EQ(gate.global_step(), 3);
 }
 
+TEST_F(SharedGateTest, EndOfTrainingNamesItsStepIfTheShardWasOpen) {
+  SharedGate gate({.numbers = 2, .total_num_replicas = 1});
+  ASSERT_THAT(gate.Finish(), IsEmpty());
+  auto answers = gate.Wait(5, FirstWait(0), 0, kNow);
+  ASSERT_THAT(answers, IsOkAndHolds(ElementsAre(FinishedFor(5))));
+  EXPECT_EQ((*answers)[0].step, 0);
+
+  gate.Activate(3);
+  answers = gate.Wait(6, FirstWait(0), 0, kNow);
+  ASSERT_THAT(answers, IsOkAndHolds(ElementsAre(FinishedFor(6))));
+  EXPECT_EQ((*answers)[0].step, 3);
+}
+
 TEST_F(SharedGateTest, EndOfTrainingEndsAllWaitsUntilItIsTakenBack) {
   EXPECT_THAT(gate_.Finish(), IsEmpty());
   EXPECT_THAT(Wait(FirstWait(0)), ElementsAre(FinishedFor(0)));

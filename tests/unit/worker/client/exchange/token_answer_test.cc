@@ -36,12 +36,16 @@ TEST(TokenAnswerTest, RedoNamesTheAttemptToPushFor) {
   EXPECT_EQ(token->attempt, 2);
 }
 
-TEST(TokenAnswerTest, EndTellsWhetherTheLastPassWasNeeded) {
-  const std::optional<Token> token =
-      TokenOf({.outcome = Outcome::kFinished, .not_needed = true});
+TEST(TokenAnswerTest, EndTellsItsStepAndWhetherTheLastPassWasNeeded) {
+  const std::optional<Token> token = TokenOf({.outcome = Outcome::kFinished,
+                                              .step = 7,
+                                              .attempt = 2,
+                                              .not_needed = true});
 
   ASSERT_TRUE(token.has_value());
   EXPECT_EQ(token->kind, Token::Kind::kFinished);
+  EXPECT_EQ(token->step, 7);
+  EXPECT_EQ(token->attempt, 2);
   EXPECT_TRUE(token->not_needed);
 }
 
@@ -63,6 +67,14 @@ class SettleValuesTest : public ::testing::Test {
 
 TEST_F(SettleValuesTest, TokenCommitsTheValuesOfItsAttempt) {
   SettleValues({.kind = Token::Kind::kToken, .step = 5, .attempt = 2}, chunks_);
+
+  EXPECT_EQ(chunks_.held(0, 0).step, 5);
+  EXPECT_EQ(chunks_.held(0, 0).attempt, 0);
+}
+
+TEST_F(SettleValuesTest, EndOfTrainingCommitsTheValuesOfItsAttempt) {
+  SettleValues({.kind = Token::Kind::kFinished, .step = 5, .attempt = 2},
+               chunks_);
 
   EXPECT_EQ(chunks_.held(0, 0).step, 5);
   EXPECT_EQ(chunks_.held(0, 0).attempt, 0);
