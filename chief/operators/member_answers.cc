@@ -35,7 +35,9 @@ absl::Status OtherVersion(const Sender& sender, int protocol,
 absl::Status OtherJob(const Sender& sender, const std::string& job_id) {
   return absl::FailedPreconditionError(
       absl::StrCat("identity.job_id is \"", CutText(sender.job_id),
-                   "\"; this chief runs \"", job_id, "\""));
+                   "\"; this chief runs \"", job_id,
+                   "\": start the task again to join that, or end this chief "
+                   "and start that of the other job"));
 }
 
 // The answer to the older of two processes of one task. It must not come back:

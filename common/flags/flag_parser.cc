@@ -44,12 +44,27 @@ std::string DidYouMean(const std::string& name, const std::string& prefix,
   return "; did you mean " + prefix + *match + "?";
 }
 
+// A positional that takes all words is a user's program with its arguments,
+// whose flags this program took for its own.
+std::string OfOwnProgram(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional() || option->get_items_expected_max() < 2 ||
+        option->count() == 0) {
+      continue;
+    }
+    return "; if it is a flag of your own program, put -- before that: -- " +
+           Echo(option->results().front()) + " ...";
+  }
+  return "";
+}
+
 // The value after '=' is left out of the message: it may be a secret.
 std::string ExplainFlag(const CLI::App& app, const std::string& argument) {
   const std::string flag = argument.substr(0, argument.find('='));
   const size_t begin = flag.find_first_not_of('-');
   const std::string name = begin == std::string::npos ? "" : flag.substr(begin);
-  return "unknown flag " + Echo(flag) + DidYouMean(name, "--", LongNames(app));
+  return "unknown flag " + Echo(flag) + DidYouMean(name, "--", LongNames(app)) +
+         OfOwnProgram(app);
 }
 
 std::string ExplainWord(const CLI::App& app, const std::string& argument) {

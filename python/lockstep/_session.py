@@ -75,9 +75,15 @@ def number(what, value):
 
 
 def seconds(what, value):
-    """A number as float; TypeError: it is none."""
+    """A number as float, 0 for no limit.
+
+    Raises: TypeError: it is none; ValueError: it is negative, or NaN.
+    """
     if not isinstance(value, numbers.Real):
         raise TypeError(f"{what} is {value!r}; give a number of seconds")
+    if not value >= 0:
+        raise ValueError(f"{what} is {value!r}; give a number of seconds, or 0 "
+                         "for no limit")
     return float(value)
 
 

@@ -227,7 +227,7 @@ class Worker(_base.BaseWorker):
         ``LOCKSTEP_TLS_DIR``.
       shared_memory: with servers of this host.
       chief_wait: seconds in which the chief must let this worker in; default
-        600.
+        600; 0: no limit.
       log_level: "debug", "info", "warning" (default) or "error"; of lines on
         standard error.
       job: the job file, where the cluster has no ``chief`` task and this worker

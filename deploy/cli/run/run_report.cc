@@ -234,6 +234,12 @@ std::string FormatLastLine(const RunOutcome& outcome,
                            const std::map<TaskId, LogTail>& logs,
                            const RunPlace& place) {
   std::string line = LastLine(outcome, status, logs, place);
+  const bool early = outcome.verdict == Verdict::kInterrupted ||
+                     outcome.verdict == Verdict::kStopped;
+  if (early && status.has_value() && status->step > 0 &&
+      place.checkpoints.empty() && place.state.empty()) {
+    return line + "; nothing of it is kept: set checkpoint.directory";
+  }
   if (!status.has_value() || place.checkpoints.empty() ||
       status->last_checkpoint_step < 0) {
     return line;

@@ -100,7 +100,7 @@ tell("G", W(Model(), settings=["train_steps=3", 4]))
 tell("H", lambda: lockstep.torch.Evaluator(torch.nn.Linear))
 tell("I", lambda: lockstep.torch.load(None, "absent"))
 tell("J", lambda: lockstep.torch.Embedding([1, 2], dim=2))
-for name, wrong in (("P", "10"), ("Q", None)):
+for name, wrong in (("P", "10"), ("Q", None), ("Qa", -1), ("Qb", float("nan"))):
     tell(name, W(Model(), chief_wait=wrong))
 tell("R", lambda: lockstep.Evaluator(chief_wait="10"))
 tell("S", W(Model(), shared_memory="no"))
@@ -120,19 +120,19 @@ print("ended")
                     "B TypeError: model is the class Linear; give an object",
                     "C TypeError: name is 3; give a str",
                     "D TypeError: tls_dir is 3; give a str or a pathlib.Path",
-                    "E RuntimeError: the cluster file absent", "F TypeError: settings is "
-                    "'train_steps=3'; give a list of str",
+                    "E RuntimeError: the cluster file absent",
+                    "F TypeError: settings is 'train_steps=3'; give a list",
                     "G TypeError: settings[1] is 4; give a str",
                     "H TypeError: model is the class", "I TypeError: model is",
                     "J TypeError: rows is [1, 2]; give an integer",
                     *(f"{name} TypeError: chief_wait is {wrong}; give a number "
                       "of seconds" for name, wrong in
                       (("P", "'10'"), ("Q", "None"), ("R", "'10'"))),
+                    *(f"{name} ValueError: chief_wait is {wrong}; give a number"
+                      for name, wrong in (("Qa", -1), ("Qb", "nan"))),
                     *(f"{name} TypeError: {what} is 'no'; give True or False"
-                      for name, what in (("S", "shared_memory"),
-                                         ("T", "early"))),
-                    "K TypeError: the ids are of the type list; give an int64",
-                    "L TypeError: the ids are of the type list; give an int64",
+                      for name, what in (("S", "shared_memory"), ("T", "early"))),
+                    *(f"{k} TypeError: the ids are of the type list" for k in "KL"),
                     "M TypeError: examples is 1.5; give an integer",
                     "N ValueError: examples is 1" + 30 * "0" + "; it must be 0",
                     "O ValueError: examples is 2147483648; it must be 0 to "

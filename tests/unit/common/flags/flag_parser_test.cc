@@ -53,6 +53,19 @@ TEST_F(FlagParserTest, KnownFlagsAreReadAndTheProgramGoesOn) {
   EXPECT_EQ(out_.str() + err_.str(), "");
 }
 
+TEST_F(FlagParserTest, FlagsOfAUsersProgramAreToldToFollowTwoDashes) {
+  std::vector<std::string> command;
+  flags_.app().get_subcommand("launch")->add_option("command", command);
+
+  EXPECT_EQ(Parse({"launch", "/usr/bin/python3", "-u", "train.py"}), 2);
+  EXPECT_THAT(err_.str(),
+              HasSubstr("unknown flag -u; if it is a flag of your own program, "
+                        "put -- before that: -- /usr/bin/python3 ..."));
+
+  EXPECT_EQ(Parse({"launch", "--wrkers=2"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("did you mean --workers?\n"));
+}
+
 TEST_F(FlagParserTest, HelpExplainsEachFlagAndLeavesWithZero) {
   EXPECT_EQ(Parse({"--help"}), 0);
 

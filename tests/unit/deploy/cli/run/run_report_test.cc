@@ -173,11 +173,29 @@ TEST(RunReportTest, StopsSayHowFarTheJobCame) {
   status.members.clear();
   status.reason = "lunch";
 
-  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kStopped}, status, {}, {}, 80),
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kStopped}, status, {},
+                            {.state = "/data/state"}, 80),
             "stopped: step 700 of 1500, 30.1 s; lunch\n");
-  EXPECT_EQ(
-      FormatRunReport({.verdict = Verdict::kInterrupted}, status, {}, {}, 80),
-      "interrupted: step 700 of 1500, 30.1 s\n");
+  EXPECT_EQ(FormatRunReport({.verdict = Verdict::kInterrupted}, status, {},
+                            {.state = "/data/state"}, 80),
+            "interrupted: step 700 of 1500, 30.1 s\n");
+}
+
+TEST(RunReportTest, AnEarlyEndThatKeepsNothingSaysSo) {
+  JobStatus status = Last(JobState::kStopped);
+  const std::string nothing =
+      "step 700 of 1500, 30.1 s; nothing of it is kept: set "
+      "checkpoint.directory";
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kStopped}, status, {}, {}),
+            "stopped: " + nothing);
+  EXPECT_EQ(FormatLastLine({.verdict = Verdict::kInterrupted}, status, {}, {}),
+            "interrupted: " + nothing);
+
+  // There is nothing to keep yet.
+  status.step = 0;
+  EXPECT_THAT(
+      FormatLastLine({.verdict = Verdict::kInterrupted}, status, {}, {}),
+      Not(HasSubstr("kept")));
 }
 
 TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
