@@ -32,8 +32,8 @@ class Gate {
   struct Answer {
     uint64_t ticket = 0;
     Outcome outcome = Outcome::kToken;
-    // Of kToken; with kFinished, strict mode: the step that training has
-    // reached, 0 if this gate never began.
+    // With kToken: that of the next pass. With kFinished, strict mode: the one
+    // that training has reached, 0 if this gate never began.
     int64_t step = 0;
     int slot = 0;   // of kToken
     int block = 1;  // of kToken, as in PassId

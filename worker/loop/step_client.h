@@ -29,8 +29,8 @@ struct Announcement {
 struct Token {
   enum class Kind { kToken, kRedo, kFinished };
   Kind kind = Kind::kToken;
-  // Of kToken; with kFinished, strict mode: the step that training has reached,
-  // 0 if it is not known.
+  // kToken: that of the next pass. kFinished, strict mode: the one that
+  // training has reached, 0 if it is not known.
   int64_t step = 0;
   int slot = 0;  // of kToken
   // kRedo: the attempt to push for. Otherwise: the attempt that committed the

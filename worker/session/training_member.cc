@@ -90,6 +90,13 @@ std::unique_ptr<GradientSource> SeriesOf(
                                         clipper, memory);
 }
 
+// An example of the model kind skip_gram is a word.
+void LogSpeed(int64_t examples, absl::Duration time) {
+  const double seconds = absl::ToDoubleSeconds(time);
+  spdlog::info("{} examples in {:.1f} s, {:.0f} a second", examples, seconds,
+               static_cast<double>(examples) / std::max(seconds, 1e-3));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingMember>> TrainingMember::Make(
@@ -351,11 +358,7 @@ absl::Status TrainingMember::Train(
   if (loop.last_step().has_value()) workload_.HasLastValues(*loop.last_step());
   SetClient(nullptr);
   chief_.set_on_end(nullptr);
-  // An example of the model kind skip_gram is a word.
-  const int64_t examples = meter_.Get().examples - examples_before;
-  const double seconds = absl::ToDoubleSeconds(clock_.Now() - began);
-  spdlog::info("{} examples in {:.1f} s, {:.0f} a second", examples, seconds,
-               static_cast<double>(examples) / std::max(seconds, 1e-3));
+  LogSpeed(meter_.Get().examples - examples_before, clock_.Now() - began);
   return status;
 }
 

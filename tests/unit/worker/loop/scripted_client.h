@@ -83,7 +83,7 @@ class ScriptedClient final : public worker::StepClient {
   };
   bool brings_values = true;
   std::optional<int64_t> pulled;
-  std::deque<int64_t> later;  // what the next pulls return, before `pulled`
+  std::deque<int64_t> later;  // steps of the next pulls, before `pulled`
   bool over = false;          // the step, until the next pass
   absl::Status awaited;
   Script<worker::Announcement> announcements;

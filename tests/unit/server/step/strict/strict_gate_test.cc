@@ -464,20 +464,6 @@ TEST_F(StrictGateTest, FinishAnswersEveryWaitNowAndLater) {
   EXPECT_THAT(gate_.Finish(), IsEmpty());
 }
 
-// A program goes on with the values that its last push has brought.
-TEST_F(StrictGateTest, FinishNamesTheStepAndTheAttemptThatMadeIt) {
-  Announce(0, Decision::kSelected);
-  Announce(1, Decision::kSelected);
-  ASSERT_OK(gate_.Commit(1, 1));
-  ASSERT_THAT(gate_.Finish(), IsEmpty());
-
-  const auto answers = gate_.Wait(4, PassOf(0), 1, kNow);
-
-  ASSERT_THAT(answers, IsOkAndHolds(ElementsAre(FinishedFor(4))));
-  EXPECT_EQ((*answers)[0].step, 1);
-  EXPECT_EQ((*answers)[0].attempt, 1);
-}
-
 TEST_F(StrictGateTest, AStepThatTakesFewerGradientsIsHelpedByThat) {
   StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(0);

@@ -51,6 +51,20 @@ TEST_F(StrictGateWatchTest, CommitEndsTheWatch) {
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(7, 1))));
 }
 
+// A program goes on with the values that its last push has brought.
+TEST_F(StrictGateWatchTest, FinishNamesTheStepAndTheAttemptThatMadeIt) {
+  Announce(0);
+  Announce(1);
+  ASSERT_OK(gate_.Commit(1, 1));
+  ASSERT_THAT(gate_.Finish(), IsEmpty());
+
+  const auto answers = gate_.Wait(8, PassOf(0), 1, kNow);
+
+  ASSERT_THAT(answers, IsOkAndHolds(ElementsAre(FinishedFor(8))));
+  EXPECT_EQ((*answers)[0].step, 1);
+  EXPECT_EQ((*answers)[0].attempt, 1);
+}
+
 TEST_F(StrictGateWatchTest, IncarnationThatNoClockDrawsIsRefusedWithoutEffect) {
   const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
                                 HasSubstr("worker 1 has incarnation"));
