@@ -300,17 +300,5 @@ TEST(SyncServiceElsewhereTest, PassOfCompatibleModeCannotBeWatched) {
               StatusIs(kInvalid, ::testing::HasSubstr("computing")));
 }
 
-TEST(SyncServiceElsewhereTest, ServerOneHasNoQueue) {
-  ServedShard shard(/*task_index=*/1);
-  shard.Open();
-
-  EXPECT_THAT(
-      Call(shard.sync(), &Stub::Announce, ServedShard::AnnounceRequest(0, 0)),
-      StatusIs(kPrecondition));
-  EXPECT_THAT(
-      Call(shard.sync(), &Stub::TakeToken, ServedShard::TokenRequest(0, 0)),
-      StatusIs(kPrecondition));
-}
-
 }  // namespace
 }  // namespace lockstep::testing
