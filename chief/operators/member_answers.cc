@@ -176,7 +176,29 @@ absl::StatusOr<MemberAnswers::Heard> MemberAnswers::Hear(
   answer.model_wanted = status_table_.variables().empty() &&
                         (is_worker || now - options_.began > kWorkersDescribe);
   answer.leave = is_worker && settings_table_.IsToLeave(sender.task.index);
+  if (sender.task.type == TaskType::kPs &&
+      AwaitsLastPulls(sender.task.index, answer.job, now)) {
+    answer.job.state = JobState::kFinishing;
+  }
   return answer;
+}
+
+bool MemberAnswers::AwaitsLastPulls(int server, const StatusTable::View& job,
+                                    absl::Time now) const {
+  if (job.state != JobState::kDone || now - job.since >= kLastPulls ||
+      options_.job.model.kind != kExternalModel) {
+    return false;
+  }
+  // A mirror serves the pulls of the worker beside it alone, and may end with
+  // it.
+  const bool mirrored =
+      options_.job.strategy.kind == StrategyKind::kMultiWorkerMirrored;
+  const std::vector<MembershipTable::Member> members = members_.Members();
+  return std::any_of(members.begin(), members.end(), [&](const auto& member) {
+    return member.task.type == TaskType::kWorker &&
+           member.state == MembershipTable::State::kAlive &&
+           (!mirrored || member.task.index == server);
+  });
 }
 
 absl::Status MemberAnswers::CheckDescribes(const Sender& sender,

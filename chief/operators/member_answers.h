@@ -49,6 +49,9 @@ class MemberAnswers {
   // The time for which a chief waits for a worker that describes the model
   // before it asks the servers.
   static constexpr absl::Duration kWorkersDescribe = absl::Seconds(5);
+  // The time for which servers stay after the end of a job that is done, so
+  // that programs of users can pull its last values.
+  static constexpr absl::Duration kLastPulls = absl::Seconds(5);
 
   // Checks that the sender is of this job.
   //
@@ -106,6 +109,8 @@ class MemberAnswers {
   //   kFailedPrecondition  another job, or another protocol than that of the
   //                        chief, which does not take it over
   //   also as MembershipTable::TakeOver() and Heartbeat()
+  // Servers hear that the job is done only once no worker needs them, or after
+  // kLastPulls.
   absl::StatusOr<Heard> Hear(const Heartbeat& heartbeat, absl::Time now);
 
   // Checks that the sender may describe the model, and renews its lease. Must
@@ -131,6 +136,10 @@ class MemberAnswers {
 
  private:
   LeaveCause Believed(LeaveCause cause) const;
+  // True if the job is done, but a worker may still pull its last values from
+  // the server of that index.
+  bool AwaitsLastPulls(int server, const StatusTable::View& job,
+                       absl::Time now) const;
   // Takes over the sender if this chief does not know it yet.
   absl::Status TakeOver(const Heartbeat& heartbeat, absl::Time now);
 

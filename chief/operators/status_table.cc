@@ -219,6 +219,7 @@ void StatusTable::SetState(JobState state, const std::string& reason,
   if (Final(view_.state)) return;
   view_.hold = hold;
   view_.state = state;
+  view_.since = now;
   view_.reason = reason;
   if (state == JobState::kTraining) {
     // The last steps were lost before they were saved, and are made again.

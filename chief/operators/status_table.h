@@ -91,6 +91,7 @@ class StatusTable {
   };
   struct View {
     JobState state = JobState::kStarting;
+    absl::Time since = absl::InfinitePast();  // in this state
     std::string reason;
     uint64_t epoch = 0;
     int64_t global_step = 0;

@@ -24,6 +24,9 @@ namespace {
 // How long a worker that is asked to leave an elastic job may take to end its
 // pass; less than a service manager waits.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
+// How long the loop may go on once the job is done, to pull the last values:
+// for that time the chief keeps the servers.
+constexpr absl::Duration kLastPulls = absl::Seconds(5);
 
 bool FoundNoRoom(const absl::Status& status) {
   return CauseOf(status) == FailureCause::kNoRoomForRows;
@@ -152,8 +155,22 @@ TrainingMember::TrainingMember(const Cluster& cluster,
 void TrainingMember::SetClient(ParameterClient* client) {
   MutexLock lock(mutex_);
   client_ = client;
+  changed_.SignalAll();
   // For a stop that came before there was a client.
   if (client_ != nullptr && stop_.has_value()) client_->Cancel();
+}
+
+void TrainingMember::OnEnd(ParameterClient& client) {
+  if (workload_.wants_last_values() && chief_.end().ok()) {
+    MutexLock lock(mutex_);
+    const absl::Time deadline = clock_.Now() + kLastPulls;
+    while (client_ != nullptr && clock_.Now() < deadline) {
+      changed_.WaitFor(mutex_,
+                       absl::ToChronoNanoseconds(deadline - clock_.Now()));
+    }
+  }
+  client.Cancel();
+  workload_.Cancel();
 }
 
 TrainingMember::~TrainingMember() {
@@ -341,10 +358,7 @@ absl::Status TrainingMember::Train(
   const std::unique_ptr<GradientSource> series =
       SeriesOf(workload_, job, **source, plan.variables, clipper, *memory);
   // Before SetClient(): a job that ends in between must cancel the client, too.
-  chief_.set_on_end([this, &client] {
-    client.Cancel();
-    workload_.Cancel();
-  });
+  chief_.set_on_end([this, &client] { OnEnd(client); });
   SetClient(&client);
   const int64_t examples_before = meter_.Get().examples;
   const absl::Time began = clock_.Now();

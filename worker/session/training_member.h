@@ -97,6 +97,10 @@ class TrainingMember {
       const std::vector<VariableSettings>& settings) const;
   absl::Status Train(const ChiefClient::Registration& membership);
   void SetClient(ParameterClient* client) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the loop, because the job has ended. If the job is done and the
+  // workload wants its last values, the loop may first end by itself: the
+  // servers stay for some seconds.
+  void OnEnd(ParameterClient& client) ABSL_LOCKS_EXCLUDED(mutex_);
   // As RequestStop(). Makes Run() return `why`.
   void Stop(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // Make Run() return `why`: Leave() after the current pass, or after

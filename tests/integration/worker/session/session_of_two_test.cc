@@ -76,6 +76,26 @@ TEST_F(SessionOfTwoTest, AStepThatIsOverLeavesItsMemoryToTheLoop) {
   EXPECT_THAT(other.Wait(), StatusIs(absl::StatusCode::kCancelled));
 }
 
+// Without a checkpoint, the job is done at once.
+TEST_F(SessionOfTwoTest, AJobThatIsDoneLeavesASlowProgramTimeForItsLastValues) {
+  job_.job().train_steps = 500;
+  job_.job().checkpoint = {};
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  OtherWorker other(job_.ClusterOf("worker", 1), Variables());
+  ASSERT_TRUE(Next(**session));
+  EXPECT_THAT(other.Wait(), IsOk());
+  absl::SleepFor(absl::Seconds(1));  // ten heartbeats
+  while ((*session)->CheckWanted().ok()) absl::SleepFor(absl::Milliseconds(1));
+
+  EXPECT_FALSE(Next(**session));
+
+  EXPECT_THAT((*session)->end(), IsOk());
+  EXPECT_EQ((*session)->last_step(), 500);
+}
+
 // The same without a chief task: worker 0 hosts the chief.
 class SessionWithChiefTest : public SessionOfTwoTest {
  protected:

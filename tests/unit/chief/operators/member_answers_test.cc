@@ -157,6 +157,79 @@ TEST_F(MemberAnswersTest, WorkerThatKnowsAnotherJobFileMustRegisterAgain) {
   EXPECT_THAT(answers_.Hear(heartbeat, now_), IsOk());
 }
 
+class MemberAnswersOfProgramsTest : public MemberAnswersTest {
+ protected:
+  explicit MemberAnswersOfProgramsTest(const StrategyConfig& strategy = {})
+      : MemberAnswersTest(Job(strategy)) {}
+
+  static JobConfig Job(const StrategyConfig& strategy) {
+    JobConfig job = JobOfTwo();
+    job.model.kind = kExternalModel;
+    job.strategy = strategy;
+    return job;
+  }
+  JobState StateFor(const Sender& sender) {
+    const auto heard = Hear(sender);
+    EXPECT_THAT(heard, IsOk());
+    return heard.ok() ? heard->job.state : JobState::kFailed;
+  }
+};
+
+TEST_F(MemberAnswersOfProgramsTest, ServersStayUntilWorkersHaveTheLastValues) {
+  ASSERT_THAT(Register(Worker(1)), IsOk());
+  ASSERT_THAT(Register(Server(1)), IsOk());
+  status_.SetState(JobState::kDone, "", now_);
+  EXPECT_EQ(StateFor(Worker(1)), JobState::kDone);
+  EXPECT_EQ(StateFor(Server(1)), JobState::kFinishing);
+
+  ASSERT_THAT(
+      answers_.Leave(Worker(1), LeaveCause::kDone, "done", std::nullopt, now_),
+      IsOk());
+  EXPECT_EQ(StateFor(Server(1)), JobState::kDone);
+}
+
+TEST_F(MemberAnswersOfProgramsTest, ServersDoNotStayForAWorkerThatHangs) {
+  ASSERT_THAT(Register(Worker(1)), IsOk());
+  ASSERT_THAT(Register(Server(1)), IsOk());
+  status_.SetState(JobState::kDone, "", now_);
+  now_ += MemberAnswers::kLastPulls - absl::Milliseconds(1);
+  EXPECT_EQ(StateFor(Server(1)), JobState::kFinishing);
+  now_ += absl::Milliseconds(1);
+  EXPECT_EQ(StateFor(Server(1)), JobState::kDone);
+}
+
+class MemberAnswersOfMirrorsTest : public MemberAnswersOfProgramsTest {
+ protected:
+  MemberAnswersOfMirrorsTest()
+      : MemberAnswersOfProgramsTest(
+            {.kind = StrategyKind::kMultiWorkerMirrored}) {}
+};
+
+// It may have been told to end with its worker, and waits for the word for a
+// second only.
+TEST_F(MemberAnswersOfMirrorsTest, AMirrorStaysForItsOwnWorkerAlone) {
+  ASSERT_THAT(Register(Worker(1, 0)), IsOk());
+  ASSERT_THAT(Register(Worker(1, 1)), IsOk());
+  ASSERT_THAT(Register(Server(1)), IsOk());
+  status_.SetState(JobState::kDone, "", now_);
+  EXPECT_EQ(StateFor(Server(1)), JobState::kFinishing);
+
+  ASSERT_THAT(answers_.Leave(Worker(1, 0), LeaveCause::kDone, "done",
+                             std::nullopt, now_),
+              IsOk());
+  EXPECT_EQ(StateFor(Server(1)), JobState::kDone);
+}
+
+// No program of the user has values then.
+TEST_F(MemberAnswersTest, ServersOfABuiltInModelHearOfTheEndAtOnce) {
+  ASSERT_THAT(Register(Worker(1)), IsOk());
+  ASSERT_THAT(Register(Server(1)), IsOk());
+  status_.SetState(JobState::kDone, "", now_);
+  const auto heard = Hear(Server(1));
+  ASSERT_THAT(heard, IsOk());
+  EXPECT_EQ(heard->job.state, JobState::kDone);
+}
+
 TEST_F(MemberAnswersTest, OlderOfTwoProcessesMustNotComeBack) {
   ASSERT_THAT(Register(Worker(1)), IsOk());
   EXPECT_THAT(Register(Worker(2)), StatusIs(Code::kUnavailable));
