@@ -28,7 +28,8 @@ void ReadLimit(const std::string& path, std::optional<uint64_t>& least) {
 // the path may be that of the host, of which only the root can be seen: what
 // cannot be read has no limit.
 void ReadUpwards(const std::string& hierarchy, absl::string_view path,
-                 const char* file, std::optional<uint64_t>& least) {
+                 absl::string_view file, std::optional<uint64_t>& least) {
+  if (file.empty()) return;
   std::string group(path);
   while (true) {
     ReadLimit(absl::StrCat(hierarchy, group, "/", file), least);

@@ -8,7 +8,8 @@
 namespace lockstep {
 
 // GroupLimit names the file in which a control group has a limit: that of the
-// unified hierarchy (cgroup v2), and that of a controller's own hierarchy (v1).
+// unified hierarchy (cgroup v2), and that of a controller's own hierarchy (v1);
+// empty where the version has no such limit.
 struct GroupLimit {
   const char* file = "";
   const char* controller = "";
@@ -18,6 +19,11 @@ struct GroupLimit {
 // Set by MemoryMax= of a unit and by limits.memory of a pod.
 inline constexpr GroupLimit kMemoryOfGroup = {"memory.max", "memory",
                                               "memory.limit_in_bytes"};
+// Set by MemorySwapMax= of a unit. A hierarchy of version 1 limits the sum of
+// memory and swap instead.
+inline constexpr GroupLimit kSwapOfGroup = {"memory.swap.max", "memory", ""};
+inline constexpr GroupLimit kMemoryAndSwapOfGroup = {
+    "", "memory", "memory.memsw.limit_in_bytes"};
 // Set by TasksMax= of a unit and by the limit of processes of a pod.
 inline constexpr GroupLimit kTasksOfGroup = {"pids.max", "pids", "pids.max"};
 

@@ -2,6 +2,7 @@
 #define LOCKSTEP_COMMON_MEMORY_USABLE_MEMORY_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace lockstep {
@@ -13,8 +14,17 @@ struct UsableMemory {
   std::string source;  // for messages: "this host has 1024 bytes of memory"
 
   // Returns that of this process: the memory and swap of the host, or less
-  // where its control group, or one above, has a lower limit.
+  // where its control group, or one above, has lower limits.
   static UsableMemory OfThisProcess();
+
+  // The limits of control groups; nullopt: none.
+  struct Limits {
+    std::optional<uint64_t> memory = {};
+    std::optional<uint64_t> swap = {};
+    std::optional<uint64_t> memory_and_swap = {};
+  };
+  // Returns that of a process with these limits on a host with so many bytes.
+  static UsableMemory Of(uint64_t memory, uint64_t swap, const Limits& limits);
 };
 
 }  // namespace lockstep

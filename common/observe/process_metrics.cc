@@ -38,8 +38,8 @@ void AddUsage(MetricFamilies& metrics) {
                 "Memory that is in use and not swapped out.",
                 static_cast<double>(usage.resident_bytes));
   metrics.Gauge("lockstep_process_memory_limit_bytes",
-                "Least memory limit of the control groups above the process, "
-                "or the machine's memory and swap.",
+                "Memory and swap that the control groups above the process "
+                "leave it, at most the machine's.",
                 static_cast<double>(UsableMemory::OfThisProcess().bytes));
 }
 

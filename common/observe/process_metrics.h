@@ -7,10 +7,9 @@ namespace lockstep {
 
 // Returns the resources that this process uses, under the names of Prometheus'
 // client libraries: processor time, resident memory, open files and their
-// limit, and its start. Also lockstep_process_memory_limit_bytes, the least
-// limit of the control groups above the process or the machine's memory and
-// swap, and lockstep_build_info, whose labels are the program's version and its
-// compiler.
+// limit, and its start. Also lockstep_process_memory_limit_bytes, the memory
+// and swap that the process may use, and lockstep_build_info, whose labels are
+// the program's version and its compiler.
 // Figures that the system does not provide are left out.
 MetricFamilies ProcessMetrics();
 

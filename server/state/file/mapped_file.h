@@ -36,9 +36,9 @@ class MappedFile {
   // process that was killed in between.
   //
   //   kAlreadyExists      there is a file at `path`
-  //   kResourceExhausted  the file system has no room for `size` bytes, or is
-  //   in
-  //                       memory, and this process may not use so much
+  //   kResourceExhausted  the file system has no room for `size` bytes, or it
+  //                       is in memory, of which this process may not use so
+  //                       much
   //   kUnavailable        another process is making this file
   //   kNotFound           no such directory
   //   kPermissionDenied   the directory is not ours to write to

@@ -24,10 +24,10 @@ class ControlGroupTest : public ::testing::Test {
     std::ofstream(path) << text;
   }
 
-  std::optional<uint64_t> Limit(const std::string& groups) {
+  std::optional<uint64_t> Limit(const std::string& groups,
+                                const GroupLimit& limit = kMemoryOfGroup) {
     Write("groups", groups);
-    return LimitOfGroups(kMemoryOfGroup, mount_.path() + "/groups",
-                         mount_.path());
+    return LimitOfGroups(limit, mount_.path() + "/groups", mount_.path());
   }
 
   TempDir mount_;
@@ -63,6 +63,14 @@ TEST_F(ControlGroupTest, WithoutLimitsThereIsNone) {
   EXPECT_THAT(Limit("5:memory:/\n0::/\n"), Eq(std::nullopt));
   EXPECT_THAT(Limit(""), Eq(std::nullopt));
   EXPECT_THAT(Limit("no groups\n0::\n"), Eq(std::nullopt));
+}
+
+TEST_F(ControlGroupTest, EachVersionLimitsSwapInItsOwnWay) {
+  Write("memory.swap.max", "6000\n");
+  Write("memory/memory.memsw.limit_in_bytes", "7000\n");
+  const std::string both = "4:memory:/\n0::/\n";
+  EXPECT_THAT(Limit(both, kSwapOfGroup), Optional(6000u));
+  EXPECT_THAT(Limit(both, kMemoryAndSwapOfGroup), Optional(7000u));
 }
 
 TEST_F(ControlGroupTest, AnotherControllersLimitIsNotMemory) {

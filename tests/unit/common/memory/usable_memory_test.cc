@@ -24,5 +24,28 @@ TEST(UsableMemoryTest, IsAtMostTheHostsAndAtLeastWhatThisProcessHas) {
   EXPECT_THAT(usable.source, HasSubstr(absl::StrCat(usable.bytes, " bytes")));
 }
 
+TEST(UsableMemoryTest, IsTheHostsWhereNoLimitIsLower) {
+  EXPECT_EQ(UsableMemory::Of(1000, 500, {}).bytes, 1500u);
+  const UsableMemory usable =
+      UsableMemory::Of(1000, 500, {.memory = 2000, .swap = 600});
+  EXPECT_EQ(usable.bytes, 1500u);
+  EXPECT_THAT(usable.source, HasSubstr("this host has 1500 bytes"));
+}
+
+// The kernel swaps before it kills.
+TEST(UsableMemoryTest, AGroupMayUseTheSwapThatItsLimitsLeaveIt) {
+  EXPECT_EQ(UsableMemory::Of(1000, 500, {.memory = 300}).bytes, 800u);
+  const UsableMemory usable =
+      UsableMemory::Of(1000, 500, {.memory = 300, .swap = 0});
+  EXPECT_EQ(usable.bytes, 300u);
+  EXPECT_THAT(usable.source, HasSubstr("may use 300 bytes"));
+}
+
+TEST(UsableMemoryTest, ALimitOfTheSumCountsBesides) {
+  EXPECT_EQ(UsableMemory::Of(1000, 500, {.memory = 300, .memory_and_swap = 400})
+                .bytes,
+            400u);
+}
+
 }  // namespace
 }  // namespace lockstep
