@@ -102,6 +102,7 @@ absl::Status ModelWorkload::Begin(const ChiefClient::Registration& membership) {
   // A worker that registers again keeps its data, unless the chief has come
   // back with an edited job file.
   if (job_.data != membership.job.data ||
+      job_.model.kind != membership.job.model.kind ||
       (tables_ != nullptr && job_.model != membership.job.model)) {
     models_.clear();
     tables_ = nullptr;

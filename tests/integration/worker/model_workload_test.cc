@@ -73,6 +73,14 @@ TEST_F(BegunWorkloadTest, DataOfAnEditedJobFileIsReadAgain) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing")));
 }
 
+// The data that it has is not the other kind's, and need not be there.
+TEST_F(BegunWorkloadTest, AJobFileThatWasEditedToAnotherKindIsCheckedAnew) {
+  membership_.job.model.kind = kExternalModel;
+  EXPECT_THAT(workload_.Begin(membership_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("programs of its user")));
+}
+
 // Whenever a file of data begins, asks how far the workload is.
 class AskingClock final : public Clock {
  public:
