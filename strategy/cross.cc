@@ -217,8 +217,10 @@ absl::Status Cross::WriteAll(Assignment how, const Variable& variable,
   // takes the first.
   const bool each = value.form == Form::kPerReplica || value.local.size() > 1;
   if (each && value.local.size() < copies) {
-    return absl::InvalidArgumentError(
-        "a PerReplica must have a component for each copy");
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable \"", variable.name(), "\" has ", copies,
+        " copies, but the value that is written to them has ",
+        value.local.size(), " components; give one for each copy"));
   }
   for (const bool write : {false, true}) {  // a call that fails writes nothing
     for (size_t i = 0; i < copies; ++i) {

@@ -264,6 +264,18 @@ TEST_F(CrossTest, EachCopyOfAnAtVariableIsWrittenToItsOwn) {
   EXPECT_THAT(CopiesOf(v), ElementsAre(3, 3));
 }
 
+TEST_F(CrossTest, AnAtVariableOfFewerCopiesThanTheVariableIsRefused) {
+  auto four = Strategy::Make({Kind::kMirrored, 4, {}}).value();
+  const Variable w =
+      four->Create({"w", Starting(Number(1)), {}, {}, {}, {}}).value();
+  const Variable v = Make(Synchronization::kAuto, Aggregation::kNone);
+  EXPECT_THAT(
+      four->Assign(w, AtVariable<Value>(v.placement(), {Number(4), Number(5)})),
+      StatusIs(kInvalid,
+               HasSubstr("\"w\" has 4 copies, but the value that is written to "
+                         "them has 2 components")));
+}
+
 TEST_F(CrossTest, NonSlotStateOfACentralStrategyLiesByTheSmallestName) {
   auto central = Strategy::Make({Kind::kCentral, 2, {}}).value();
   const Variable b =
