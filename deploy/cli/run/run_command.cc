@@ -120,7 +120,7 @@ void RunCommand::AddWhat() {
 void RunCommand::AddHow() {
   app_.add_option("--log_dir", log_dir_,
                   "Directory for one log per task, cluster.json and "
-                  "job.textproto; made if missing. Otherwise a new one in "
+                  "chief.textproto; made if missing. Otherwise a new one in "
                   "$TMPDIR, where the last ten of the job stay.");
   app_.add_option("--state_dir", state_dir_,
                   "Directory where servers keep their state; it stays after "

@@ -67,7 +67,7 @@ struct RunSetup {
 
 // Reads and checks the files, and the job's needs on this machine, as far as
 // that takes milliseconds; then creates the directories: the log directory gets
-// chief.address, cluster.json and job.textproto, a copy of the job file.
+// chief.address, cluster.json and chief.textproto, a copy of the job file.
 //
 //   kInvalidArgument     status_address is none of this machine; a file cannot
 //                        be read or is invalid; the job does not fit the

@@ -17,7 +17,8 @@ inline constexpr char kChiefAddressFile[] = "chief.address";
 // A link to the certificate with which an operator steers the run.
 inline constexpr char kOperatorTlsDir[] = "operator_tls";
 inline constexpr char kClusterFile[] = "cluster.json";
-inline constexpr char kJobFile[] = "job.textproto";
+// The chief's copy of the job file. Persons call theirs job.textproto.
+inline constexpr char kJobFile[] = "chief.textproto";
 inline constexpr char kResultFile[] = "result.json";  // once it is over
 
 // Returns the size of a file in bytes; 0 if it does not exist.

@@ -174,6 +174,16 @@ TEST_F(RunSetupTest, CheckpointDirectoryThatCannotBeIsRefusedAtOnce) {
                                HasSubstr(directory_.Join("file/c"))));
 }
 
+// Logs may lie beside the job files of a person.
+TEST_F(RunSetupTest, JobFilesInALogDirectoryOfEarlierRunsStay) {
+  request_.log_dir = directory_.Join("logs");
+  ASSERT_THAT(SetUpRun(request_), IsOk());
+  Write("logs/job.textproto", "of a person");
+  ASSERT_THAT(SetUpRun(request_), IsOk());
+  EXPECT_EQ(*ReadTextFile(directory_.Join("logs/job.textproto")),
+            "of a person");
+}
+
 // A chief that is started again must not begin another job.
 TEST_F(RunSetupTest, TheChiefHasACopyOfTheJobFile) {
   const auto text = ReadTextFile(request_.job_file);
@@ -181,7 +191,7 @@ TEST_F(RunSetupTest, TheChiefHasACopyOfTheJobFile) {
   ASSERT_THAT(setup, IsOk());
   Write("job.textproto", "name: 'another'\n");
 
-  const std::string copy = setup->log_dir + "/job.textproto";
+  const std::string copy = setup->log_dir + "/chief.textproto";
   EXPECT_EQ(*ReadTextFile(copy), *text);
   for (const TaskLaunch& launch : setup->launches) {
     if (launch.task.type != TaskType::kChief) continue;
@@ -205,8 +215,8 @@ TEST_F(RunSetupTest, ACommandNeedsNeitherClusterFileNorJobFile) {
   EXPECT_EQ(setup->needed_workers, 3);
   EXPECT_THAT(setup->settings, ::testing::Contains("model.kind=external"));
   EXPECT_THAT(setup->launches[2].args,
-              ::testing::Contains(setup->log_dir + "/job.textproto"));
-  EXPECT_TRUE(fs::exists(directory_.Join("logs/job.textproto")));
+              ::testing::Contains(setup->log_dir + "/chief.textproto"));
+  EXPECT_TRUE(fs::exists(directory_.Join("logs/chief.textproto")));
   EXPECT_THAT(setup->launches[3].program, ::testing::EndsWith("/sh"));
 }
 

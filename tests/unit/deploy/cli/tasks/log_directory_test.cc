@@ -133,7 +133,7 @@ TEST(LogDirectoryTest, DirectoriesOfOtherUsersDoNotCount) {
 
 TEST(LogDirectoryTest, FilesOfAPersonAreNotOverwritten) {
   TempDir parent;
-  for (const std::string name : {"cluster.json", "job.textproto"}) {
+  for (const std::string name : {"cluster.json", "chief.textproto"}) {
     const std::string path = parent.Join("with-" + name);
     fs::create_directory(path);
     std::ofstream(absl::StrCat(path, "/", name)) << "mine";
