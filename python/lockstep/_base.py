@@ -268,7 +268,8 @@ class BaseWorker:
     They define ``_step_class``, ``_adopt(native)``, called when values have
     moved to other memory; ``_begin(native, again)``, called before each step;
     ``again``: an exception may have ended an earlier call for it; and
-    ``_take_last(native)``, called when the job is done.
+    ``_take_last(native, again)``, called when the job is done; ``again``: the
+    step at hand has begun with the values of the end.
     """
 
     _tables = ()
@@ -332,19 +333,24 @@ class BaseWorker:
     def _end(self):
         """The job is done: the program goes on with the values of its end."""
         native = self._loop.native
-        self._early = False
-        if native.last_step() is None:
+        early, self._early = self._early, False
+        step = self._at_hand
+        if native.last_step() is not None:
+            # It may have joined again since the last step.
+            self._job = native.job()
+            self._adopt(native)
+            self._take_last(native, False)
+        # The job has ended during a pass that counts in no step.
+        elif (step is not None and step.number == self.train_steps
+              and not early):
+            self._take_last(native, True)
+        else:
             # Level 5 is the program's loop.
             warnings.warn(
-                "the servers were gone before the values of the last step had "
-                "arrived, so the model has those of a step before; "
+                "the job was done before the values of the last step had "
+                "arrived here, so this worker has those of an earlier step; "
                 "lockstep.torch.load and lockstep.checkpoint.read read the last "
                 "checkpoint", RuntimeWarning, stacklevel=5)
-            return
-        # It may have joined again since the last step.
-        self._job = native.job()
-        self._adopt(native)
-        self._take_last(native)
 
     def _await(self, first, count):
         """Waits for values of the step at hand. Unwanted: it is dropped."""

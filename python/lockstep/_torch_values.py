@@ -101,11 +101,17 @@ class Values:
                     p.copy_(view(native.value(self._first + i), self.like[i]))
                 p.grad = None
 
-    def take_last(self, native):
-        """The job is done: copies the values with which it has ended."""
+    def take_last(self, native, again):
+        """The job is done: copies the values with which it has ended.
+
+        Args:
+          again: they are those of the step at hand.
+        """
         self.missing = set()
         with torch.no_grad():
             for i, p in enumerate(self._parameters):
+                if again and native.is_taken(self._first + i):
+                    continue  # it has moved, with the values of the step
                 p.copy_(view(native.value(self._first + i), self.like[i]))
 
     def arrive(self, native, i):

@@ -319,7 +319,7 @@ class Worker(_base.BaseWorker):
             for key in self._values:
                 self._copy(native, key)
 
-    def _take_last(self, native):
+    def _take_last(self, native, _again):
         self._arriving = None
         for key in self._values:
             self._copy(native, key)

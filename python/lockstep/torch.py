@@ -480,9 +480,9 @@ class Worker(_base.BaseWorker):
         self._values.begin(native, again, self._early)
         self._buffers.begin(self._early)
 
-    def _take_last(self, native):
+    def _take_last(self, native, again):
         self._places.check()
-        self._values.take_last(native)
+        self._values.take_last(native, again)
         self._buffers.begin()
 
     def _after(self, step, again=False):

@@ -279,14 +279,14 @@ assert len(shares) > 2, shares
         self.train(JOIN, program.replace("step.share > 0", "False"),
                    sets=["work=SHARED", "micro_batches_per_step=4"])
 
-    def expect_the_last_values(self, sets, early=False):
+    def expect_the_last_values(self, sets, early=False, loop=LOOP):
         norm = "model.insert(1, torch.nn.BatchNorm1d(400))\n"
         join = JOIN.replace("Worker(model", "Worker(model, early=True") if early \
             else JOIN
         assert not early or join != JOIN
         with TorchJob(workers=2, sets=["learning_rate=0.1", *sets]) as job:
             for i in range(2):
-                job.start_worker(i, MODEL + norm + join + LOOP + f"""
+                job.start_worker(i, MODEL + norm + join + loop + f"""
 directory = {job.path("checkpoints")!r}
 of_loop = [value.clone() for value in model.state_dict().values()]
 with torch.no_grad():
@@ -304,6 +304,37 @@ assert all(torch.equal(a, b) for a, b in zip(
     def test_after_the_loop_the_model_has_the_values_of_the_last_step(self):
         self.expect_the_last_values([f"train_steps={STEPS}"])
         self.expect_the_last_values([f"train_steps={STEPS}"], early=True)
+
+    def test_the_job_may_end_during_a_pass_of_no_step(self):
+        # It lasts longer than a heartbeat, which tells the worker of the end, and
+        # has changed buffers.
+        loop = f"""
+import time
+import warnings
+warnings.simplefilter("error")
+for step in worker.steps():
+    loss = loss_of(step.indices(len(x)))
+    if step.number == {STEPS}:
+        time.sleep(1)
+    step.backward(loss)
+"""
+        for early in (False, True):
+            self.expect_the_last_values([f"train_steps={STEPS}"], early, loop)
+
+    def test_a_worker_that_lacks_the_last_values_warns(self):
+        with TorchJob(workers=3, sets=["train_steps=3", "learning_rate=0.1",
+                                       "replicas_to_aggregate=2"]) as job:
+            for i in range(3):
+                job.start_worker(i, MODEL + JOIN + """
+import time
+for step in worker.steps():
+    time.sleep(5 if worker.index == 2 else 0.5)
+    step.backward(loss_of(step.indices(len(x))))
+""")
+            for i in range(3):
+                self.assertEqual(job.wait("worker", i), 0, job.log("worker", i))
+            self.assertIn("this worker has those of an earlier step",
+                          job.log("worker", 2))
 
     def test_a_model_outlives_its_worker(self):
         self.train(JOIN, LOOP, """
