@@ -1,7 +1,6 @@
 """Where a model has its parameters, and whether they are those of the job."""
 
 import collections
-import itertools
 import operator
 
 import numpy as np
@@ -25,26 +24,54 @@ def check_memory(parameters, buffers):
     sharers = collections.defaultdict(list)
     for what, named in (("parameter", parameters), ("buffer", buffers)):
         for name, tensor in named:
-            key = tensor.device, storage_of(tensor).data_ptr()
-            sharers[key].append((f'{what} "{name}"', what, tensor))
+            if tensor.numel():
+                sharers[tensor.device, storage_of(tensor).data_ptr()].append(
+                    (f'{what} "{name}"', what == "parameter", tensor))
     for those in sharers.values():
-        # Untouched, so that it costs no memory.
-        base = np.empty(storage_of(those[0][2]).nbytes(), np.uint8)
-        for first, second in itertools.combinations(those, 2):
+        for first, second in _overlaps(those):
             # Two buffers see the same changes.
-            if first[1] == "parameter" and np.shares_memory(
-                    _places_of(first[2], base), _places_of(second[2], base)):
+            if first[1] and _share_an_element(first[2], second[2]):
                 raise ValueError(
                     f"{second[0]} shares memory with {first[0]}, and the job "
                     "would train them apart: let both be the same "
                     "torch.nn.Parameter, or give one a clone()")
 
 
-def _places_of(tensor, base):
-    """A tensor's elements where they are in its storage, as of any type."""
+def _range(tensor):
+    """The first byte of a tensor in its storage, and the one after the last."""
+    last = sum((n - 1) * stride
+               for n, stride in zip(tensor.shape, tensor.stride()))
+    first, size = tensor.storage_offset(), tensor.element_size()
+    return first * size, (first + last + 1) * size
+
+
+def _overlaps(those):
+    """Pairs of which one begins within the range of the other.
+
+    A program may have laid thousands of parameters side by side.
+    """
+    ranges = [_range(each[2]) for each in those]
+    reaching = []
+    for i in sorted(range(len(those)), key=ranges.__getitem__):
+        reaching = [k for k in reaching if ranges[k][1] > ranges[i][0]]
+        for k in reaching:
+            yield those[min(i, k)], those[max(i, k)]
+        reaching.append(i)
+
+
+def _share_an_element(one, other):
+    begin = min(_range(one)[0], _range(other)[0])
+    # Untouched, so that it costs no memory.
+    base = np.empty(max(_range(one)[1], _range(other)[1]) - begin, np.uint8)
+    return np.shares_memory(_places_of(one, base, begin),
+                            _places_of(other, base, begin))
+
+
+def _places_of(tensor, base, begin):
+    """A tensor's elements in the bytes from ``begin`` on, as of any type."""
     size = tensor.element_size()
     return np.ndarray(tensor.shape, f"V{size}", base,
-                      tensor.storage_offset() * size,
+                      tensor.storage_offset() * size - begin,
                       [size * stride for stride in tensor.stride()])
 
 

@@ -1,6 +1,7 @@
 """Models that change after their worker was made, and those of TorchScript."""
 
 import sys
+import time
 import unittest
 
 try:
@@ -142,9 +143,17 @@ class MemoryTest(unittest.TestCase):
         self.check([torch.zeros(0), torch.zeros(0, 3), torch.zeros(())])
         self.check([torch.zeros(2)], [whole, whole[0]])
 
+    def test_many_parameters_in_one_memory_are_checked_in_time(self):
+        whole = torch.zeros(8 * 5000)
+        began = time.monotonic()
+        self.check(whole.split(8))
+        # To compare each with each takes more than 20 s.
+        self.assertLess(time.monotonic() - began, 8)
+
     def test_parameters_that_share_an_element_are_refused(self):
         whole = torch.zeros(6, 8)
         for first, second in ((whole[:, :5], whole[:, 4:]), (whole, whole.t()),
+                              (whole[2:], whole[:3]),
                               (whole.view(torch.uint8)[:, :1], whole[5])):
             with self.assertRaisesRegex(
                     ValueError, 'parameter "p1" shares memory with parameter '
