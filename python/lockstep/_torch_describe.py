@@ -55,7 +55,9 @@ def describe(what, key, tensor, buffer):
     check_values(what, key, tensor)
     if tensor.layout is not torch.strided:
         raise ValueError(f'{what} "{key}" has the layout {tensor.layout}; it '
-                         "must be torch.strided: convert it with to_dense()")
+                         "must be torch.strided: convert it with to_dense()"
+                         + (', or make the Worker with buffers="local"'
+                            if buffer else ""))
     if tensor.is_inference() or torch.is_inference_mode_enabled():
         raise ValueError(f'{what} "{key}" cannot be trained in torch.'
                          "inference_mode(): make the model and its Worker "

@@ -76,7 +76,9 @@ def shared_buffers(model):
         if not buffer.numel() or not (buffer.is_floating_point()
                                       or _is_divisor(model, name)):
             continue
-        if 0 in buffer.stride() and not buffer.is_contiguous():
+        # Only tensors of this layout have strides.
+        if (buffer.layout is torch.strided and 0 in buffer.stride()
+                and not buffer.is_contiguous()):
             module, key = place(model, name)
             buffer = module._buffers[key] = buffer.contiguous()
         shared.append((name, buffer))

@@ -37,6 +37,14 @@ class LoadTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, '"weight" is on the device "meta'):
             fill(model.to("meta"), 5, saved)
 
+    def test_a_sparse_buffer_stays_as_it_is(self):
+        for sparse in torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr():
+            model = torch.nn.Linear(3, 2)
+            model.register_buffer("graph", sparse)
+            with self.assertWarnsRegex(RuntimeWarning, 'has no "graph"'):
+                fill(model, 5, {"weight": ones(2, 3), "bias": ones(2)})
+            self.assertTrue(torch.equal(model.bias, torch.ones(2)))
+
     def test_a_parameter_without_a_shape_is_named(self):
         with self.assertRaisesRegex(ValueError, '"weight" has no shape yet'):
             fill(torch.nn.LazyLinear(2), 5, {"weight": ones(2, 3)})

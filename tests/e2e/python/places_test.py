@@ -187,6 +187,13 @@ class ModelsThatCannotBeTrainedTest(unittest.TestCase):
         model.weight = torch.nn.Parameter(torch.eye(2).to_sparse())
         self.check(model, '"weight" has the layout torch.sparse_coo.*to_dense')
 
+    def test_a_buffer_in_another_layout_is_refused(self):
+        for sparse in torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr():
+            model = torch.nn.Linear(2, 2)
+            model.register_buffer("graph", sparse)
+            self.check(model, 'buffer "graph" has the layout torch.sparse_.*'
+                       'to_dense.*buffers="local"')
+
     def test_a_model_or_worker_of_inference_mode_is_refused(self):
         text = '"weight" cannot be trained in torch.inference_mode'
         with torch.inference_mode():
