@@ -269,7 +269,8 @@ class BaseWorker:
     moved to other memory; ``_begin(native, again)``, called before each step;
     ``again``: an exception may have ended an earlier call for it; and
     ``_take_last(native, again)``, called when the job is done; ``again``: the
-    step at hand has begun with the values of the end.
+    step at hand has begun with the values of the end, and the result is false
+    if the program has changed them since, so that they are lost.
     """
 
     _tables = ()
@@ -340,15 +341,13 @@ class BaseWorker:
             self._job = native.job()
             self._adopt(native)
             self._take_last(native, False)
-        # The job has ended during a pass that counts in no step.
-        elif (step is not None and step.number == self.train_steps
-              and not early):
-            self._take_last(native, True)
-        else:
+        # False: the job has not ended during a pass that counts in no step.
+        elif not (step is not None and step.number == self.train_steps
+                  and not early and self._take_last(native, True)):
             # Level 5 is the program's loop.
             warnings.warn(
-                "the job was done before the values of the last step had "
-                "arrived here, so this worker has those of an earlier step; "
+                "the job was done before its last values had arrived here, so "
+                "this worker has those of an earlier step or of its own; "
                 "lockstep.torch.load and lockstep.checkpoint.read read the last "
                 "checkpoint", RuntimeWarning, stacklevel=5)
 

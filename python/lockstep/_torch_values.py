@@ -58,7 +58,8 @@ class Values:
         self._parameters = parameters
         self._first = first
         self.like = [torch.empty(p.shape, dtype=p.dtype, device="meta")
-                      for p in parameters]
+                     for p in parameters]
+        self._versions = {}  # of the parameters that have moved
         self.moved = 0
         self.missing = set()
         self.late = set()
@@ -106,13 +107,19 @@ class Values:
 
         Args:
           again: they are those of the step at hand.
+
+        Returns: false if the program has changed values that had moved.
         """
         self.missing = set()
+        whole = True
         with torch.no_grad():
             for i, p in enumerate(self._parameters):
                 if again and native.is_taken(self._first + i):
-                    continue  # it has moved, with the values of the step
+                    # It has moved, with the values of the step.
+                    whole = whole and p._version == self._versions[i]
+                    continue
                 p.copy_(view(native.value(self._first + i), self.like[i]))
+        return whole
 
     def arrive(self, native, i):
         """The values of an early step are there: copies those of parameter ``i``."""
@@ -149,6 +156,7 @@ class Values:
         # Tells autograd, as a copy does, that a graph which has saved the
         # parameter cannot be used any more.
         p.narrow(0, 0, 0).zero_()
+        self._versions[i] = p._version
         self.moved += 1
         return True
 

@@ -323,6 +323,7 @@ class Worker(_base.BaseWorker):
         self._arriving = None
         for key in self._values:
             self._copy(native, key)
+        return True
 
     def _copy(self, native, key):
         array = self._values[key]

@@ -482,8 +482,8 @@ class Worker(_base.BaseWorker):
 
     def _take_last(self, native, again):
         self._places.check()
-        self._values.take_last(native, again)
         self._buffers.begin()
+        return self._values.take_last(native, again)
 
     def _after(self, step, again=False):
         step._check_whole()

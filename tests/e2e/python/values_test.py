@@ -321,6 +321,24 @@ for step in worker.steps():
         for early in (False, True):
             self.expect_the_last_values([f"train_steps={STEPS}"], early, loop)
 
+    def test_last_values_that_the_program_has_overwritten_are_told(self):
+        with TorchJob(sets=[f"train_steps={STEPS}"]) as job:
+            job.start_worker(0, MODEL + JOIN + f"""
+import time
+for step in worker.steps():
+    loss = loss_of(step.indices(len(x)))
+    if step.number == {STEPS}:
+        with torch.no_grad():
+            large.zero_()
+        time.sleep(1)
+    step.push(loss)  # of no gradients
+assert step.number == {STEPS} and values.moved > 0
+assert large.count_nonzero() == 0
+""")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertIn("those of an earlier step or of its own",
+                          job.log("worker"))
+
     def test_a_worker_that_lacks_the_last_values_warns(self):
         with TorchJob(workers=3, sets=["train_steps=3", "learning_rate=0.1",
                                        "replicas_to_aggregate=2"]) as job:
