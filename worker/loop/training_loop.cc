@@ -100,7 +100,7 @@ void TrainingLoop::PullLast() {
     const absl::StatusOr<int64_t> pulled = client_.Pull(step);
     if (!pulled.ok()) return;
     if (!strict || *pulled == step) {
-      last_step_ = *pulled;
+      last_values_ = {*pulled, true};
       return;
     }
     step = *pulled;
@@ -252,6 +252,10 @@ absl::Status TrainingLoop::Enter(const Token& token,
   if (pulled != token.step) return absl::OkStatus();
   pass_.step = token.step;
   ++pass_.number;
+  // The job may end, and cancel this pass, before the program has taken it.
+  if (options_.pulls_last_values && !Counts()) {
+    last_values_ = {pulled, false};
+  }
   // A token selects workers only where every worker's gradient counts.
   const bool watch =
       token.selected_attempt == 0 &&

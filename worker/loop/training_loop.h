@@ -62,7 +62,7 @@ class TrainingLoop {
     // later ones do not count. 0: training ends with the data.
     int64_t train_steps = 0;
     // When training or the input has ended, Run() pulls the values of the step
-    // that was reached: see last_step().
+    // that was reached: see last_values().
     bool pulls_last_values = false;
   };
 
@@ -77,10 +77,16 @@ class TrainingLoop {
   //   others       of the client and the source
   absl::Status Run();
 
-  // After Run(): the step whose values are in the worker's memory, the last one
-  // that this worker knows of. nullopt: they were not pulled, and the values in
-  // memory may be of several steps.
-  std::optional<int64_t> last_step() const { return last_step_; }
+  // After Run(), of the last step that this worker knows of.
+  struct LastValues {
+    int64_t step = 0;
+    // False: they were pulled for a pass of that step, which counts in none,
+    // and the source may have taken values away since.
+    bool whole = true;
+  };
+  // nullopt: they were not pulled, and the values in memory may be of several
+  // steps.
+  std::optional<LastValues> last_values() const { return last_values_; }
 
  private:
   // Pulls the values of the step that training has reached.
@@ -130,7 +136,7 @@ class TrainingLoop {
   GradientSource& source_;
   ProgressMeter& meter_;
   PassId pass_;
-  std::optional<int64_t> last_step_;
+  std::optional<LastValues> last_values_;
 };
 
 }  // namespace lockstep::worker

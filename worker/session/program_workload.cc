@@ -178,9 +178,9 @@ absl::StatusOr<std::unique_ptr<GradientSource>> ProgramWorkload::MakeSource(
                                   may_begin_early);
 }
 
-void ProgramWorkload::HasLastValues(int64_t step) {
+void ProgramWorkload::HasLastValues(const TrainingLoop::LastValues& last) {
   MutexLock lock(mutex_);
-  last_values_ = {of_source_, step};
+  last_values_ = {of_source_, last};
 }
 
 ProgramWorkload::LastValues ProgramWorkload::last_values() const {

@@ -45,14 +45,15 @@ class ProgramWorkload final : public Workload {
       std::shared_ptr<ParameterMemory> memory) override;
   int turns() const override ABSL_LOCKS_EXCLUDED(mutex_);
   bool wants_last_values() const override { return true; }
-  void HasLastValues(int64_t step) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void HasLastValues(const TrainingLoop::LastValues& last) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Cancel() override { handover_.Cancel(); }
 
-  // The memory of values that training or the input has ended with, and their
-  // step; null: they are not known.
+  // The memory of values that training or the input has ended with; null: they
+  // are not known.
   struct LastValues {
     std::shared_ptr<const ProgramMembership> membership = nullptr;
-    int64_t step = 0;
+    TrainingLoop::LastValues of = {};
   };
   LastValues last_values() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -190,9 +190,14 @@ std::optional<SessionStep> Session::StepAgain() {
 std::optional<int64_t> Session::last_step() const {
   if (!parts_->workload.handover().ended()) return std::nullopt;
   const ProgramWorkload::LastValues last = parts_->workload.last_values();
-  // Next() has not said yet that the job has ended.
-  if (last.membership != parts_->membership) return std::nullopt;
-  return last.membership == nullptr ? std::nullopt : std::optional(last.step);
+  // Or Next() has not said yet that the job has ended.
+  if (last.membership == nullptr || last.membership != parts_->membership) {
+    return std::nullopt;
+  }
+  // The program may have taken values in the pass for which these came.
+  const bool given_out = parts_->step.number >= last.of.step;
+  return last.of.whole || !given_out ? std::optional(last.of.step)
+                                     : std::nullopt;
 }
 
 bool Session::is_taken(size_t variable) const {

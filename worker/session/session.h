@@ -174,9 +174,9 @@ class Session {
   absl::Status end() const;
   // After kEnded: the step whose values value() has, those with which training
   // or this worker's input has ended. nullopt: value() is undefined, because
-  // the job had no step for this worker, was stopped, or its servers were gone
-  // before the values had arrived; a checkpoint has them. Tables have the rows
-  // of the last pass.
+  // the job had no step for this worker, was stopped, or was done while this
+  // worker was still in a pass, and the servers were gone before it had the
+  // values; a checkpoint has them. Tables have no rows of use.
   std::optional<int64_t> last_step() const;
   // True while this process hosts the chief or a mirror of a job that has not
   // ended: if this process ends, the job stops. A job with elastic workers

@@ -369,7 +369,9 @@ absl::Status TrainingMember::Train(
   TrainingLoop loop(options, client, series == nullptr ? **source : *series,
                     meter_);
   const absl::Status status = loop.Run();
-  if (loop.last_step().has_value()) workload_.HasLastValues(*loop.last_step());
+  if (loop.last_values().has_value()) {
+    workload_.HasLastValues(*loop.last_values());
+  }
   SetClient(nullptr);
   chief_.set_on_end(nullptr);
   LogSpeed(meter_.Get().examples - examples_before, clock_.Now() - began);

@@ -16,6 +16,7 @@
 #include "common/plan/example_shape.h"
 #include "common/plan/variable_spec.h"
 #include "worker/loop/gradient_source.h"
+#include "worker/loop/training_loop.h"
 #include "worker/memory/parameter_memory.h"
 
 namespace lockstep::worker {
@@ -76,7 +77,7 @@ class Workload {
   // when training or the input has ended; HasLastValues() then tells that they
   // are there.
   virtual bool wants_last_values() const { return false; }
-  virtual void HasLastValues(int64_t /*step*/) {}
+  virtual void HasLastValues(const TrainingLoop::LastValues& /*last*/) {}
 
   // True if the source clips gradients as the job demands, before it reports
   // them ready; otherwise the training loop clips them.

@@ -321,6 +321,18 @@ for step in worker.steps():
         for early in (False, True):
             self.expect_the_last_values([f"train_steps={STEPS}"], early, loop)
 
+    def test_the_job_may_end_while_the_body_of_the_last_step_goes_on(self):
+        # As one that computes an accuracy, for longer than the servers stay.
+        self.expect_the_last_values([f"train_steps={STEPS}"], loop=f"""
+import time
+import warnings
+warnings.simplefilter("error")
+for step in worker.steps():
+    step.backward(loss_of(step.indices(len(x))))
+    if step.number == {STEPS - 1}:
+        time.sleep(7)
+""")
+
     def test_last_values_that_the_program_has_overwritten_are_told(self):
         with TorchJob(sets=[f"train_steps={STEPS}"]) as job:
             job.start_worker(0, MODEL + JOIN + f"""
@@ -330,7 +342,7 @@ for step in worker.steps():
     if step.number == {STEPS}:
         with torch.no_grad():
             large.zero_()
-        time.sleep(1)
+        time.sleep(7)  # longer than the servers stay
     step.push(loss)  # of no gradients
 assert step.number == {STEPS} and values.moved > 0
 assert large.count_nonzero() == 0
@@ -346,7 +358,7 @@ assert large.count_nonzero() == 0
                 job.start_worker(i, MODEL + JOIN + """
 import time
 for step in worker.steps():
-    time.sleep(5 if worker.index == 2 else 0.5)
+    time.sleep(9 if worker.index == 2 else 0.5)
     step.backward(loss_of(step.indices(len(x))))
 """)
             for i in range(3):

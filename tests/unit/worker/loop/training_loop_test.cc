@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -339,11 +338,14 @@ TEST_F(TrainingLoopTest, CompatiblePassPullsNothingButRowsInItsMiddle) {
 
 class LastValuesTest : public testing::TrainingLoopFixture {
  protected:
-  std::optional<int64_t> LastStep(TrainingLoop::Options options) {
+  // Returns -1 for values that are not known.
+  int64_t LastStep(TrainingLoop::Options options, bool whole = true) {
     options.pulls_last_values = true;
     TrainingLoop loop(options, client_, source_, meter_);
     ended_ = loop.Run();
-    return loop.last_step();
+    if (!loop.last_values().has_value()) return -1;
+    EXPECT_EQ(loop.last_values()->whole, whole);
+    return loop.last_values()->step;
   }
 
   absl::Status ended_;
@@ -379,9 +381,25 @@ TEST_F(LastValuesTest, ArePulledByAWorkerThatJoinsForTheEnd) {
   EXPECT_EQ(LastStep(kStrict), 9);
 }
 
+// The end of the job cancels the pass, which the program has perhaps not taken.
+TEST_F(LastValuesTest, ArePulledForAPassThatCountsInNoStep) {
+  TrainingLoop::Options options = kStrict;
+  options.train_steps = 4;
+  client_.tokens.answers = {TokenFor(3), TokenFor(4)};
+  client_.announcements.answers = {Announcement{Decision::kNotNeeded, 0}};
+  source_.before_layer = [&](int) {
+    if (source_.batches.back() == 4) source_.failure = absl::CancelledError();
+  };
+  source_.layers = 1;
+
+  EXPECT_EQ(LastStep(options, /*whole=*/false), 4);
+
+  EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kCancelled));
+}
+
 TEST_F(LastValuesTest, AreUnknownWhereTheJobEndsBeforeItsFirstStep) {
   client_.tokens.answers = {kFinished};
-  EXPECT_EQ(LastStep(kStrict), std::nullopt);
+  EXPECT_EQ(LastStep(kStrict), -1);
   EXPECT_THAT(client_.calls, ElementsAre("token after -1 attempt 0"));
 }
 
@@ -398,7 +416,7 @@ TEST_F(LastValuesTest, AreNotPulledAfterAFailure) {
   client_.tokens.answers = {TokenFor(5)};
   source_.failure = absl::InternalError("no device");
 
-  EXPECT_EQ(LastStep(kStrict), std::nullopt);
+  EXPECT_EQ(LastStep(kStrict), -1);
 
   EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kInternal));
   EXPECT_EQ(client_.calls.back(), "watch");
