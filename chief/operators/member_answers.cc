@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "chief/operators/share_check.h"
 #include "chief/plan/placement.h"
+#include "common/base/call_limits.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/text/plain_text.h"

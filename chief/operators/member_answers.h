@@ -49,9 +49,6 @@ class MemberAnswers {
   // The time for which a chief waits for a worker that describes the model
   // before it asks the servers.
   static constexpr absl::Duration kWorkersDescribe = absl::Seconds(5);
-  // The time for which servers stay after the end of a job that is done, so
-  // that programs of users can pull its last values.
-  static constexpr absl::Duration kLastPulls = absl::Seconds(5);
 
   // Checks that the sender is of this job.
   //

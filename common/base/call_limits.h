@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_COMMON_BASE_CALL_LIMITS_H_
 #define LOCKSTEP_COMMON_BASE_CALL_LIMITS_H_
 
+#include "absl/time/time.h"
+
 namespace lockstep {
 
 // The number of calls that a connection carries at a time. gRPC keeps further
@@ -11,6 +13,11 @@ inline constexpr int kCallsOfAConnection = 256;
 // them all at once and their ends depend on each other. Parts that fill their
 // calls badly make up to twice as many.
 inline constexpr int kCallsAtOnce = 120;
+
+// The time after the end of a job that is done for which its servers stay, so
+// that programs of users can pull the last values, and for which a worker
+// tries.
+inline constexpr absl::Duration kLastPulls = absl::Seconds(5);
 
 }  // namespace lockstep
 

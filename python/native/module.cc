@@ -404,6 +404,21 @@ class PyEvaluation {
   std::unique_ptr<Evaluation> evaluation_;
 };
 
+void DefineEvaluation(py::module_& module) {
+  py::class_<PyEvaluation>(module, "Evaluation")
+      .def(py::init<const std::string&, const std::string&, const std::string&,
+                    const std::string&, double, bool>())
+      .def("join", &PyEvaluation::Join)
+      .def("wait", &PyEvaluation::Wait)
+      .def("joins", &PyEvaluation::Joins)
+      .def("end", &PyEvaluation::End)
+      .def("job", &PyEvaluation::Job)
+      .def("report", &PyEvaluation::Report)
+      .def("set_trouble", &PyEvaluation::SetTrouble)
+      .def("leave", &PyEvaluation::Leave)
+      .def("request_stop", &PyEvaluation::RequestStop);
+}
+
 }  // namespace
 }  // namespace lockstep::worker
 
@@ -455,17 +470,5 @@ PYBIND11_MODULE(_native, module) {
       .def("end_input", &PySession::EndInput)
       .def("request_stop", &PySession::RequestStop)
       .def("close", &PySession::Close, py::arg("failure") = "");
-  using lockstep::worker::PyEvaluation;
-  py::class_<PyEvaluation>(module, "Evaluation")
-      .def(py::init<const std::string&, const std::string&, const std::string&,
-                    const std::string&, double, bool>())
-      .def("join", &PyEvaluation::Join)
-      .def("wait", &PyEvaluation::Wait)
-      .def("joins", &PyEvaluation::Joins)
-      .def("end", &PyEvaluation::End)
-      .def("job", &PyEvaluation::Job)
-      .def("report", &PyEvaluation::Report)
-      .def("set_trouble", &PyEvaluation::SetTrouble)
-      .def("leave", &PyEvaluation::Leave)
-      .def("request_stop", &PyEvaluation::RequestStop);
+  lockstep::worker::DefineEvaluation(module);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/call_limits.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
@@ -24,9 +25,6 @@ namespace {
 // How long a worker that is asked to leave an elastic job may take to end its
 // pass; less than a service manager waits.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(10);
-// How long the loop may go on once the job is done, to pull the last values:
-// for that time the chief keeps the servers.
-constexpr absl::Duration kLastPulls = absl::Seconds(5);
 
 bool FoundNoRoom(const absl::Status& status) {
   return CauseOf(status) == FailureCause::kNoRoomForRows;

@@ -1,5 +1,6 @@
 #include "chief/operators/member_answers.h"
 
+#include "common/base/call_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -192,7 +193,7 @@ TEST_F(MemberAnswersOfProgramsTest, ServersDoNotStayForAWorkerThatHangs) {
   ASSERT_THAT(Register(Worker(1)), IsOk());
   ASSERT_THAT(Register(Server(1)), IsOk());
   status_.SetState(JobState::kDone, "", now_);
-  now_ += MemberAnswers::kLastPulls - absl::Milliseconds(1);
+  now_ += kLastPulls - absl::Milliseconds(1);
   EXPECT_EQ(StateFor(Server(1)), JobState::kFinishing);
   now_ += absl::Milliseconds(1);
   EXPECT_EQ(StateFor(Server(1)), JobState::kDone);
