@@ -158,7 +158,8 @@ void JobDriver::BeginRound() {
   if (died && cause_ == Cause::kMirrorBack) cause_ = Cause::kServerAway;
   if (died && cause_ == Cause::kSettings) stand_still_.ServerAway(context_.now);
   const absl::Time began = servers_wait_.began();
-  deaths_.GiveUpTheAbsent(began);
+  const bool stops = context_.stop.has_value() || saving_.is_failing();
+  deaths_.GiveUpTheAbsent(began, stops, stops || cause_ == Cause::kSaving);
   const ServersWait::Absent absent{context_.servers.Away(),
                                    context_.servers.AllGivenUpAt(began)};
   if (!absent.servers.empty()) LookForEndSince(began);
@@ -173,14 +174,8 @@ void JobDriver::BeginRound() {
   round.request.others_have_state =
       context_.servers.HasGivenUpOneOf(steps_.servers());
   round.request.opened_epoch = epoch_;
-  SendBackForPlan(round.request.servers);
+  deaths_.SendBackForPlan(round.request.servers);
   context_.out.push_back(round);
-}
-
-void JobDriver::SendBackForPlan(const std::vector<int>& servers) {
-  if (!steps_.opened() || servers == steps_.servers()) return;
-  context_.members.ExpireAll(TaskType::kWorker, "the mirrors of the job change",
-                             context_.now);
 }
 
 void JobDriver::OnFound(absl::Span<const ServerReport> reports) {
@@ -252,7 +247,7 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
   const int64_t step = outcome.step;
   epoch_ = outcome.epoch;
   // Again: a worker may have registered, and got the old plan, meanwhile.
-  SendBackForPlan(outcome.servers);
+  deaths_.SendBackForPlan(outcome.servers);
   steps_.Open(step, context_.settings.now().replicas_to_aggregate,
               outcome.servers);
   context_.servers.OnOpened();
@@ -319,6 +314,10 @@ void JobDriver::GoOnAfterDeath() {
   }
   const bool opens = cause_ == Cause::kSaving || cause_ == Cause::kEndOfInput;
   if (opens) OpenAgain();
+  if (!context_.servers.CanMakeSteps()) {
+    if (context_.stop.has_value()) return EndTraining(*context_.stop);
+    return BringTogether(Cause::kServerAway);
+  }
   deaths_.TakeOutTheAbsent(opens);
   Follow(training_.NextStep());
 }

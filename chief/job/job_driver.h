@@ -156,9 +156,6 @@ class JobDriver {
 
   void Gather();
   void BringTogether(Cause cause);
-  // Sends all workers back to register if `servers` are not those that are
-  // open: other mirrors sum the parts then, so that workers need another plan.
-  void SendBackForPlan(const std::vector<int>& servers);
   // Begins a round if all servers that take part are alive.
   void BeginRound();
   void TogetherFailed(const absl::Status& status);

@@ -82,13 +82,17 @@ void MemberDeaths::OnFound(absl::Span<const ServerReport> reports) {
   }
 }
 
-void MemberDeaths::GiveUpTheAbsent(absl::Time since) {
+void MemberDeaths::GiveUpTheAbsent(absl::Time since, bool stops, bool ended) {
+  if (ended) {
+    context_.servers.EndSteps();
+  } else {
+    context_.servers.BeginStepsAgain();
+  }
   for (const int server : context_.servers.TakeBack()) {
     Warn(context_.out,
          absl::StrCat("ps ", server,
                       ", which was given up, is back and takes part again"));
   }
-  const bool stops = context_.stop.has_value();
   for (const int server :
        context_.servers.GiveUp(since, context_.now, /*at_once=*/stops)) {
     // LeaveOut() has reported it.
@@ -99,6 +103,12 @@ void MemberDeaths::GiveUpTheAbsent(absl::Time since) {
                               : ", do not come back: the job goes on without "
                                 "them"));
   }
+}
+
+void MemberDeaths::SendBackForPlan(const std::vector<int>& servers) {
+  if (!steps_.opened() || servers == steps_.servers()) return;
+  context_.members.ExpireAll(TaskType::kWorker, "the mirrors of the job change",
+                             context_.now);
 }
 
 void MemberDeaths::LeaveOut(int server, const absl::Status& why) {
@@ -112,11 +122,12 @@ void MemberDeaths::LeaveOut(int server, const absl::Status& why) {
 }
 
 void MemberDeaths::TakeOutTheAbsent(bool opened) {
+  if (!context_.job.elastic_workers) return;
   for (const int server : context_.servers.given_up()) {
     context_.out.push_back(TakeOut{server, TakeOut::Why::kAway});
   }
   // Later, a worker that has left may be about to join again.
-  if (!opened || !context_.job.elastic_workers) return;
+  if (!opened) return;
   for (const MembershipTable::Member& member : context_.members.Members()) {
     if (member.task.type != TaskType::kWorker ||
         member.state != MembershipTable::State::kLeft ||

@@ -58,14 +58,19 @@ class MemberDeaths {
   // Gives up the mirrors of an elastic job that do not come back; if the job
   // must stop, all that are away, so that the others write its last checkpoint.
   // Must be called before a round; the job has waited for servers since
-  // `since`.
-  void GiveUpTheAbsent(absl::Time since);
+  // `since`. `stops`: it waits for none that may be given up. `ended`: it makes
+  // no more steps.
+  void GiveUpTheAbsent(absl::Time since, bool stops, bool ended);
+  // Sends all workers back to register if `servers` are not those that are
+  // open: other mirrors sum the parts then, so that workers need another plan.
+  void SendBackForPlan(const std::vector<int>& servers);
   // Leaves out a mirror of an elastic job that could not open its state. Unless
   // the error may pass, it has left the job until its process is started again.
   // `why` names it.
   void LeaveOut(int server, const absl::Status& why);
   // Takes the workers of mirrors that were given up out of the job, whose
-  // settings must be open. If these were `opened` just now, also takes out the
+  // settings must be open; no effect on a job that is not elastic. If these
+  // were `opened` just now, also takes out the
   // workers that have left an elastic job, which closed settings do not note.
   void TakeOutTheAbsent(bool opened);
 

@@ -34,12 +34,16 @@ Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
   // learning rate was too large: they are not worth a checkpoint.
   const bool worth =
       absl::IsResourceExhausted(failure) || absl::IsDeadlineExceeded(failure);
-  if (!worth || context_.job.checkpoint.directory.empty() ||
-      !context_.servers.Away().empty()) {
+  if (!worth || context_.job.checkpoint.directory.empty()) return End(failure);
+  context_.servers.EndSteps();
+  const bool away = !context_.servers.Away().empty();
+  if (away &&
+      context_.servers.AllGivenUpAt(context_.now) == absl::InfiniteFuture()) {
     return End(failure);
   }
   failing_ = failure;
   began_ = last_tick_ = context_.now;
+  if (away) return Turn::kServerAway;
   last_.Try(steps_.step(), steps_.committed_attempt(), steps_.round(),
             context_.out);
   return Turn::kGoesOn;
@@ -162,6 +166,7 @@ Saving::Turn Saving::Pause() {
 }
 
 Saving::Turn Saving::GiveUp(const absl::Status& why) {
+  if (failing_.has_value()) return TriedBeforeFailing(why);
   // The state of a server that was updated in place may be half a step.
   const std::string next =
       context_.job.mode == SyncMode::kCompatible

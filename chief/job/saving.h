@@ -18,9 +18,10 @@ namespace lockstep::chief {
 // Saving writes the last step of a job to a checkpoint once training has ended.
 // It waits up to max_wait for absent servers to return and for the volume to
 // accept writes; less if the job was asked to stop. A job that fails while all
-// its servers are alive gets one attempt, which may take up to max_wait. In
-// compatible mode a later step that is half made has overwritten the last one:
-// then there is no checkpoint of it, and the job fails.
+// its servers are alive, or all that a checkpoint needs, gets one attempt,
+// which may take up to max_wait. In compatible mode a later step that is half
+// made has overwritten the last one: then there is no checkpoint of it, and the
+// job fails.
 //
 // Threads: belongs to the chief's loop.
 // Borrows: all constructor arguments.
@@ -48,6 +49,8 @@ class Saving {
   // Begins when training has failed with `failure`.
   Turn BeginFailing(const absl::Status& failure);
   bool begun() const { return trained_.has_value(); }
+  // True since BeginFailing().
+  bool is_failing() const { return failing_.has_value(); }
 
   // Continues after lost steps were made again, with the status that ended that
   // training: a stop replaces an earlier kOk as the result, and a failure ends
@@ -55,8 +58,11 @@ class Saving {
   Turn TrainedAgain(const absl::Status& trained);
   // Makes another attempt.
   void Try();
-  // True if servers have lost steps that were committed when training ended.
-  bool HasLostSteps() const { return steps_.step() < last_step_; }
+  // True if servers have lost steps that were committed when training ended,
+  // and the job has to make them again: one that fails does not.
+  bool HasLostSteps() const {
+    return !is_failing() && steps_.step() < last_step_;
+  }
   // True if the checkpoint that is being written is an attempt of this object.
   bool writes() const { return last_.writes(); }
 
@@ -64,7 +70,8 @@ class Saving {
   Turn OnSavedChecked(const SavedChecked& event);
   Turn OnCheckpoint();  // as of LastCheckpoint
   Turn OnTick();
-  // Ends without the checkpoint. `why` becomes the result.
+  // Ends without the checkpoint. `why` becomes the result, except of a job that
+  // fails.
   Turn GiveUp(const absl::Status& why);
 
   // After kEnded: kOk, StoppedStatus(), or a failure.

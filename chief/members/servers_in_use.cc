@@ -9,7 +9,9 @@ ServersInUse::ServersInUse(const JobConfig& job, const MembershipTable& members,
                            bool anew)
     : members_(members),
       lease_(job.lease),
-      may_change_(job.has_elastic_mirrors()),
+      is_elastic_(job.has_elastic_mirrors()),
+      is_mirrored_(job.strategy.kind == StrategyKind::kMultiWorkerMirrored),
+      may_change_(is_elastic_),
       anew_(anew),
       has_found_(anew) {
   for (int i = 0; i < job.total_num_replicas; ++i) workers_.insert(i);
@@ -105,6 +107,16 @@ bool ServersInUse::AwaitsAll() const {
 void ServersInUse::OnOpened() {
   opened_ = true;
   without_state_.reset();
+}
+
+void ServersInUse::EndSteps() {
+  // Before, state may be elsewhere: see OnFound().
+  may_change_ = is_elastic_ || (is_mirrored_ && opened_);
+}
+
+void ServersInUse::BeginStepsAgain() {
+  may_change_ = is_elastic_;
+  if (!is_elastic_) given_up_.clear();
 }
 
 bool ServersInUse::MayGiveUp() const {

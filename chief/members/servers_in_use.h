@@ -17,7 +17,9 @@ namespace lockstep::chief {
 // ServersInUse decides which servers of the cluster take part in the job. All
 // do, except in an elastic job of mirrors: there mirror i takes part while
 // worker i is one of the job's workers, and a mirror that does not come back is
-// given up. Mirror 0, which commits, always takes part.
+// given up. Mirror 0, which commits, always takes part. A job of mirrors that
+// makes no more steps does without any other mirror, too: each has all that a
+// checkpoint needs.
 //
 // A chief that has just started does not know the workers of an elastic job. It
 // begins with the mirrors that are alive, and learns the workers from their
@@ -58,6 +60,13 @@ class ServersInUse {
   bool AwaitsAll() const;
   // Records that the servers are open.
   void OnOpened();
+  // Records that the job makes no more steps. No effect before the servers were
+  // open.
+  void EndSteps();
+  // False if steps need a mirror that was given up since EndSteps().
+  bool CanMakeSteps() const { return is_elastic_ || given_up_.empty(); }
+  // Records that the job makes steps again, or still; a round must follow.
+  void BeginStepsAgain();
 
   // Gives up the mirrors that have left, or have been away for a lease since
   // `since`; with `at_once`, all that are away. Returns them.
@@ -98,7 +107,9 @@ class ServersInUse {
 
   const MembershipTable& members_;
   const absl::Duration lease_;
-  const bool may_change_;
+  const bool is_elastic_;
+  const bool is_mirrored_;
+  bool may_change_;
   const bool anew_;
   std::set<int> workers_;   // with a mirror
   std::set<int> given_up_;  // of workers_

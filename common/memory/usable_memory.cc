@@ -9,6 +9,23 @@
 #include "common/base/control_group.h"
 
 namespace lockstep {
+namespace {
+
+UsableMemory Read() {
+  uint64_t memory = std::numeric_limits<uint64_t>::max();
+  uint64_t swap = 0;
+  struct sysinfo host = {};
+  if (sysinfo(&host) == 0) {
+    memory = uint64_t{host.totalram} * host.mem_unit;
+    swap = uint64_t{host.totalswap} * host.mem_unit;
+  }
+  return UsableMemory::Of(
+      memory, swap,
+      {LimitOfGroups(kMemoryOfGroup), LimitOfGroups(kSwapOfGroup),
+       LimitOfGroups(kMemoryAndSwapOfGroup)});
+}
+
+}  // namespace
 
 UsableMemory UsableMemory::Of(uint64_t memory, uint64_t swap,
                               const Limits& limits) {
@@ -28,16 +45,9 @@ UsableMemory UsableMemory::Of(uint64_t memory, uint64_t swap,
 }
 
 UsableMemory UsableMemory::OfThisProcess() {
-  uint64_t memory = std::numeric_limits<uint64_t>::max();
-  uint64_t swap = 0;
-  struct sysinfo host = {};
-  if (sysinfo(&host) == 0) {
-    memory = uint64_t{host.totalram} * host.mem_unit;
-    swap = uint64_t{host.totalswap} * host.mem_unit;
-  }
-  return Of(memory, swap,
-            {LimitOfGroups(kMemoryOfGroup), LimitOfGroups(kSwapOfGroup),
-             LimitOfGroups(kMemoryAndSwapOfGroup)});
+  // Never destroyed: threads may still ask while the process ends.
+  static const UsableMemory& usable = *new UsableMemory(Read());
+  return usable;
 }
 
 }  // namespace lockstep

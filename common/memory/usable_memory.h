@@ -14,7 +14,8 @@ struct UsableMemory {
   std::string source;  // for messages: "this host has 1024 bytes of memory"
 
   // Returns that of this process: the memory and swap of the host, or less
-  // where its control group, or one above, has lower limits.
+  // where its control group, or one above, has lower limits. The limits are
+  // read once: this is what they were at the first call.
   static UsableMemory OfThisProcess();
 
   // The limits of control groups; nullopt: none.

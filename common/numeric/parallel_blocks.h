@@ -21,7 +21,8 @@ inline constexpr size_t kElementsPerThread = size_t{1} << 19;
 // of `visit` must not depend on how elements are divided.
 template <typename Visit>
 void ForEachBlock(size_t count, const Visit& visit) {
-  const size_t processors =
+  // The call reads a file of the system.
+  static const size_t processors =
       std::max<size_t>(1, std::thread::hardware_concurrency());
   const size_t blocks =
       std::clamp<size_t>(count / kElementsPerThread, 1, processors);

@@ -217,6 +217,25 @@ TEST_F(MirrorsTest, StoppedWorkerStopsTheJobWithACheckpoint) {
               HasSubstr("checkpoint of step"));
 }
 
+// The other mirror has all that the last checkpoint needs.
+TEST_F(MirrorsTest, AStopWritesTheCheckpointWithoutAMirrorThatIsAway) {
+  auto job =
+      TrainingJob::Make({.set = {"train_steps=100000", "lease=2s", kMirrored}});
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(20), IsOk());
+  ASSERT_THAT(job->cluster().Kill("ps", 1), IsOk());
+  ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
+  cli::CoordinatorClient chief(job->cluster().Address("chief", 0).value());
+
+  ASSERT_THAT(chief.Stop("enough", absl::Seconds(20), /*hold=*/false), IsOk());
+
+  EXPECT_THAT(job->cluster().Wait("chief", 0, kPatience),
+              IsOkAndHolds(cli::TaskExit{.code = kExitStopped}));
+  EXPECT_THAT(ChiefLog(*job), AllOf(HasSubstr("the job stops without them"),
+                                    HasSubstr("checkpoint of step"),
+                                    Not(HasSubstr("could not be written"))));
+}
+
 // Whether a process hears of it as a worker or as a mirror first. Several jobs,
 // since either may happen.
 TEST_F(MirrorsTest, AJobThatIsStoppedForGoodAsksForNoRestart) {

@@ -85,6 +85,38 @@ TEST_F(ServersInUseTest, AllTakePartInAJobThatIsNotElastic) {
   EXPECT_FALSE(servers.may_change());
 }
 
+TEST_F(ServersInUseTest, AnyJobOfMirrorsMakesNoStepsWithoutThoseAway) {
+  job_.elastic_workers = false;
+  ServersInUse servers(job_, members_);
+  Come({0, 1, 2});
+  servers.EndSteps();
+  EXPECT_FALSE(servers.may_change());  // the state may be elsewhere
+  servers.OnOpened();
+  Die(1);
+
+  servers.EndSteps();
+
+  EXPECT_THAT(servers.GiveUp(now_, now_, /*at_once=*/true), ElementsAre(1));
+  EXPECT_THAT(servers.ForRound(), ElementsAre(0, 2));
+  EXPECT_FALSE(servers.CanMakeSteps());
+  servers.BeginStepsAgain();
+  EXPECT_TRUE(servers.CanMakeSteps());
+  EXPECT_THAT(servers.Needed(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(servers.GiveUp(now_, now_, /*at_once=*/true), IsEmpty());
+}
+
+TEST_F(ServersInUseTest, ServersThatAreNoMirrorsAreAllNeededAtTheEnd) {
+  job_.elastic_workers = false;
+  job_.strategy.kind = StrategyKind::kParameterServer;
+  ServersInUse servers(job_, members_);
+  Come({0, 1, 2});
+  servers.OnOpened();
+  servers.EndSteps();
+  Die(1);
+
+  EXPECT_THAT(servers.GiveUp(now_, now_, /*at_once=*/true), IsEmpty());
+}
+
 TEST_F(ServersInUseTest, MirrorsOfTheWorkersTakePart) {
   servers_.SetWorkers({0, 2});
 
