@@ -7,14 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "chief/job_identity.h"
-#include "chief/plan/placement.h"
 #include "chief/traces/chief_spans.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
 #include "common/job/cluster_fit.h"
 #include "common/job/strategy_checks.h"
-#include "common/job/variable_settings.h"
 #include "common/process/new_thread.h"
 #include "common/status/status_codec.h"
 #include "common/text/count_text.h"
@@ -24,11 +22,6 @@ namespace {
 
 // A member that has missed this many heartbeats may be dead.
 constexpr int kMissedHeartbeats = 4;
-
-// The time that a round waits for a worker that sends nothing, and between two
-// checks.
-constexpr absl::Duration kGivenValuesWait = absl::Seconds(3);
-constexpr absl::Duration kGivenValuesPoll = absl::Milliseconds(20);
 
 }  // namespace
 
@@ -113,9 +106,8 @@ void Chief::RequestStop(const std::string& reason, bool hold) {
   const absl::Status stop = StoppedStatus(reason, hold);
   settings_table_.Stop(reason);
   events_.Push(StopWanted{stop});
-  // For OnWorking(): during a round the queue of events is not read.
-  MutexLock lock(stop_mutex_);
-  RecordStop(stop, stop_);
+  // During a round the queue of events is not read.
+  recovery_.RequestStop(stop);
 }
 
 absl::Status Chief::Run() {
@@ -275,8 +267,8 @@ void Chief::WriteCheckpoint(const BeginSnapshot& begin, Manifest manifest) {
   if (!snapshot.ok()) return;
   const SpanTimer write(
       &spans_, {.kind = SpanKind::kCheckpointWrite, .step = begin.step});
-  const absl::Status status =
-      checkpoints_.Save(manifest, map_, *snapshot, servers_.Access());
+  const absl::Status status = checkpoints_.Save(manifest, recovery_.map(),
+                                                *snapshot, servers_.Access());
   servers_.EndSnapshot();  // also after a failure: frees the copies
   if (status.ok()) checkpoints_.Saved(begin.step);
   events_.Push(SnapshotDone{begin.step, status});
@@ -339,11 +331,11 @@ void Chief::Do(const JobReport& report) {
   }
   const auto* begun = std::get_if<TrainingBegun>(&report);
   if (begun != nullptr) {
-    spdlog::info("{} in {} on {}, epoch {}",
-                 CountText(std::ssize(map_.plan.variables), "variable"),
-                 CountText(std::ssize(map_.plan.parts), "part"),
-                 CountText(std::ssize(servers_.used()), "server"),
-                 servers_.epoch());
+    spdlog::info(
+        "{} in {} on {}, epoch {}",
+        CountText(std::ssize(recovery_.map().plan.variables), "variable"),
+        CountText(std::ssize(recovery_.map().plan.parts), "part"),
+        CountText(std::ssize(servers_.used()), "server"), servers_.epoch());
     SetLogStep(begun->step);
   }
   if (const auto* died = std::get_if<ProcessDied>(&report)) {
@@ -351,7 +343,7 @@ void Chief::Do(const JobReport& report) {
   }
   if (recorder_ != nullptr) recorder_->Note(report, clock_.Now());
   Write(report, status_table_, clock_.Now());
-  if (begun != nullptr) status_table_.PublishPlan(map_.plan);
+  if (begun != nullptr) status_table_.PublishPlan(recovery_.map().plan);
 }
 
 void Chief::Do(const Finish& finish) { finished_ = finish; }
@@ -359,139 +351,7 @@ void Chief::Do(const Finish& finish) { finished_ = finish; }
 // Recovery rounds.
 
 void Chief::Do(const Recover& recover) {
-  events_.Push(RecoveryDone{RunRound(recover)});
-}
-
-absl::StatusOr<RoundOutcome> Chief::RunRound(const Recover& recover) {
-  if (plan_.parts.empty()) LOCKSTEP_RETURN_IF_ERROR(MakePlanOfAll());
-  LOCKSTEP_ASSIGN_OR_RETURN(RecoveryRound::Outcome outcome,
-                            round_.Run(plan_, recover.request));
-  map_ = std::move(outcome.map);
-  // Workers that register again need the plan of the mirrors that now sum.
-  if (driver_.opened()) status_table_.PublishPlan(map_.plan);
-  if (!outcome.plan.copies.empty()) Notify(TextOfCopies(outcome.plan));
-  return RoundOutcome{std::move(outcome.plan),
-                      outcome.step,
-                      outcome.checkpoint_step,
-                      servers_.epoch(),
-                      std::move(outcome.servers),
-                      checkpoints_.SavedAt(outcome.checkpoint_step)};
-}
-
-absl::Status Chief::MakePlanOfAll() {
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckGradientType(status_table_.variables(), job_.gradient_wire_type));
-  LOCKSTEP_RETURN_IF_ERROR(
-      SettingsOf(job_, status_table_.variables()).status());
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      plan_, PlanOfJob(job_, status_table_.variables(), servers_.size()));
-  return absl::OkStatus();
-}
-
-absl::Status Chief::OnWorking(const std::string& what) {
-  JobActions actions;
-  const absl::Status stop = driver_.OnWorking(what, clock_.Now(), actions);
-  Carry(actions);
-  if (!stop.ok()) return stop;
-  MutexLock lock(stop_mutex_);
-  return stop_.value_or(absl::OkStatus());
-}
-
-OnTransferred Chief::Watch(std::string what) {
-  return WithProgress(std::move(what), clock_, [this](const std::string& text) {
-    return OnWorking(text);
-  });
-}
-
-void Chief::OnStartFrom(const RecoveryPlan& plan, bool first) {
-  went_back_ =
-      plan.action == RecoveryPlan::Action::kGoBack || members_.HasTakenOver();
-  JobActions actions;
-  const absl::Time until =
-      driver_.OnStartFrom(plan, first, LatestStep().value_or(-1), actions);
-  Carry(actions);
-  absl::SleepFor(until - clock_.Now());  // none if InfinitePast()
-}
-
-absl::StatusOr<std::shared_ptr<SafetensorsReader>> Chief::AwaitGivenValues(
-    const StateMap& map) {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<SafetensorsReader> values,
-                            given_values_.Take());
-  if (values == nullptr && went_back_) {
-    values = given_values_.TakeKept(map.plan.variables);
-  }
-  if (values != nullptr) return values;
-  LOCKSTEP_RETURN_IF_ERROR(given_values_.Want(map.plan.variables));
-  // A longer wait takes several rounds, so that the driver learns of deaths in
-  // between.
-  const absl::Time until = clock_.Now() + kGivenValuesWait;
-  while (values == nullptr) {
-    const std::string whom = given_values_.Progress();
-    LOCKSTEP_RETURN_IF_ERROR(OnWorking(whom));
-    if (clock_.Now() >= until && whom == given_values_.Progress()) {
-      return absl::UnavailableError(absl::StrCat("they wait for ", whom));
-    }
-    absl::SleepFor(kGivenValuesPoll);
-    LOCKSTEP_ASSIGN_OR_RETURN(values, given_values_.Take());
-  }
-  return values;
-}
-
-absl::Status Chief::WriteInitialValues(const StateMap& map) {
-  if (HasGivenValues(map.plan.variables)) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const std::shared_ptr<SafetensorsReader> values,
-                              AwaitGivenValues(map));
-    const auto watch = Watch("the values that a worker gave to be written");
-    LOCKSTEP_RETURN_IF_ERROR(
-        servers_.WriteInitialValues(*values, map, watch).status());
-  }
-  const std::string& file = job_.checkpoint.initial_values;
-  if (file.empty()) return absl::OkStatus();
-  const auto watch =
-      Watch(absl::StrCat("the values of ", file, " to be written"));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string found,
-                            servers_.WriteInitialValuesOf(file, map, watch));
-  spdlog::info("{}", found);
-  status_table_.Notify(found, clock_.Now());
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::optional<RecoverySource::Restored>> Chief::Restore(
-    const StateMap& map) {
-  const std::optional<CheckpointReader> checkpoint = checkpoints_.TakeNewest();
-  const bool done = checkpoint.has_value() &&
-                    checkpoint->manifest().global_step >= job_.train_steps;
-  // A running job can wait for its volume; a job that starts would only notice
-  // at its first checkpoint.
-  if (!driver_.opened() && !done && !checkpoints_.none()) {
-    LOCKSTEP_RETURN_IF_ERROR(checkpoints_.CheckWritable());
-  }
-  if (!checkpoint.has_value()) {
-    LOCKSTEP_RETURN_IF_ERROR(WriteInitialValues(map));
-    return std::nullopt;
-  }
-  JobActions actions;
-  driver_.OnRestore(checkpoint->manifest().settings, actions);
-  Carry(actions);
-  Restored restored{checkpoint->manifest().global_step, {}};
-  absl::StatusOr<std::vector<float>> scalars =
-      servers_.Restore(*checkpoint, map,
-                       Watch(absl::StrCat("the checkpoint of step ",
-                                          restored.step, " to be restored")));
-  if (!scalars.ok()) {
-    return checkpoints_.RestoreFailed(restored.step, scalars.status());
-  }
-  restored.scalars = *std::move(scalars);
-  Write(CheckpointSaved{restored.step,
-                        absl::FromUnixMillis(
-                            checkpoint->manifest().saved_at_unix_ms)},
-        status_table_, clock_.Now());
-  const std::string resumed =
-      absl::StrCat("resumed from the checkpoint of step ", restored.step,
-                   " in ", checkpoints_.directory());
-  spdlog::info("{}", resumed);
-  status_table_.Notify(resumed, clock_.Now());
-  return restored;
+  events_.Push(RecoveryDone{recovery_.Run(recover)});
 }
 
 }  // namespace lockstep::chief

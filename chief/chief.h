@@ -15,19 +15,18 @@
 #include "chief/events/job_actions.h"
 #include "chief/events/job_events.h"
 #include "chief/job/job_driver.h"
+#include "chief/job_recovery.h"
 #include "chief/members/membership_table.h"
 #include "chief/operators/chief_metrics.h"
 #include "chief/operators/coordinator_service.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
 #include "chief/page/recorder.h"
-#include "chief/recovery/recovery_round.h"
 #include "chief/shard_group_client.h"
 #include "chief/summary/summary_thread.h"
 #include "chief/traces/trace_service.h"
 #include "common/base/clock.h"
 #include "common/base/event_queue.h"
-#include "common/base/mutex.h"
 #include "common/cluster/cluster.h"
 #include "common/job/beginning.h"
 #include "common/job/job_config.h"
@@ -49,7 +48,7 @@ namespace lockstep::chief {
 // during which the job stands still, and the reading of a checkpoint from disk.
 //
 // Threads: services(), Metrics() and RequestStop() may be used from any thread.
-class Chief final : private RecoverySource {
+class Chief final : private ActionCarrier {
  public:
   // Checks that the job fits the cluster, and fills in the replicas.
   //
@@ -103,7 +102,7 @@ class Chief final : private RecoverySource {
   // Delivers news since the last call: operators' wishes, scores, the model.
   void DeliverWishes();
 
-  void Carry(const JobActions& actions);
+  void Carry(const JobActions& actions) override;
   void Do(const Take& action);
   void Do(const Commit& action);
   void Do(const TellCommit& action);
@@ -131,43 +130,6 @@ class Chief final : private RecoverySource {
   // The job as it is now. May be called from any thread.
   SummarySample Sample() const;
 
-  absl::StatusOr<RoundOutcome> RunRound(const Recover& action);
-  // Places the model's parts on all servers of the cluster.
-  absl::Status MakePlanOfAll();
-
-  absl::StatusOr<int64_t> LatestStep() const override {
-    return checkpoints_.LatestStep();
-  }
-  absl::StatusOr<int64_t> WholeStep() override {
-    return checkpoints_.FindNewest();
-  }
-  bool BeginsAnew() const override { return driver_.BeginsAnew(); }
-  absl::StatusOr<std::optional<Restored>> Restore(const StateMap& map) override;
-  void OnFound(absl::Span<const ServerReport> reports) override {
-    driver_.OnFound(reports);
-  }
-  std::vector<int> EndedInput() const override { return driver_.EndedInput(); }
-  std::vector<int> Servers() const override { return driver_.Servers(); }
-  void OnStateElsewhere() override { driver_.OnStateElsewhere(); }
-  void OnLeftOut(int server, const absl::Status& why) override {
-    driver_.deaths().LeaveOut(server, why);
-  }
-  bool OnResume(absl::Span<const ServerReport> reports, bool first) override {
-    return driver_.OnResume(reports, first);
-  }
-  RunSettings settings() const override { return driver_.settings(); }
-  // Writes the initial values that a worker gives, or those of the job's file,
-  // to servers that begin at step 0. Blocks until the worker has sent them, for
-  // a limited time.
-  absl::Status WriteInitialValues(const StateMap& map);
-  absl::StatusOr<std::shared_ptr<SafetensorsReader>> AwaitGivenValues(
-      const StateMap& map);
-  absl::Status OnWorking(const std::string& what) override;
-  // Calls OnWorking() with `what` and the progress of a transfer that begins.
-  OnTransferred Watch(std::string what);
-  void OnEpoch(uint64_t epoch) override { status_table_.SetEpoch(epoch); }
-  void OnStartFrom(const RecoveryPlan& plan, bool first) override;
-
   // Notifies operators, in the log and in the status.
   void Notify(const std::string& text);
 
@@ -187,21 +149,17 @@ class Chief final : private RecoverySource {
   EventQueue<JobEvent> events_;
   ShardGroupClient servers_;  // its calls report to events_ until it ends
 
-  Mutex stop_mutex_;
-  std::optional<absl::Status> stop_ ABSL_GUARDED_BY(stop_mutex_);
-
   // Only the thread that runs Run() uses these members, and while a checkpoint
   // is written the thread that writes it.
   JobCheckpoints checkpoints_;
-  Plan plan_;  // over all servers of the cluster
-  StateMap map_;
-  RecoveryRound round_{job_, servers_, members_, *this, clock_};
   std::thread checkpoint_thread_;
 
   // Only the thread that runs Run() uses these members.
   JobDriver driver_;
+  JobRecovery recovery_{{job_, clock_, servers_, members_, status_table_,
+                         given_values_, checkpoints_, driver_},
+                        *this};
   bool told_model_ = false;
-  bool went_back_ = false;  // the servers discard existing state
   int64_t told_score_ = -1;
   std::optional<Finish> finished_;
 

@@ -14,8 +14,8 @@ struct UsableMemory {
   std::string source;  // for messages: "this host has 1024 bytes of memory"
 
   // Returns that of this process: the memory and swap of the host, or less
-  // where its control group, or one above, has lower limits. The limits are
-  // read once: this is what they were at the first call.
+  // where its control group, or one above, had lower limits at the first call:
+  // they are read once.
   static UsableMemory OfThisProcess();
 
   // The limits of control groups; nullopt: none.
