@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "common/base/clock.h"
 
 namespace lockstep::chief {
 
@@ -24,12 +24,12 @@ void PeriodicThread::Run() {
 }
 
 bool PeriodicThread::Rest() {
-  const absl::Time until = absl::Now() + every_;
+  const Clock& clock = Clock::Real();
+  const absl::Time until = clock.Now() + every_;
   MutexLock lock(mutex_);
   while (!ended_) {
-    const absl::Duration left = until - absl::Now();
-    // The wall clock may be set: no rest is longer than one period.
-    if (left <= absl::ZeroDuration() || left > every_) return true;
+    const absl::Duration left = until - clock.Now();
+    if (left <= absl::ZeroDuration()) return true;
     changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
   }
   return false;

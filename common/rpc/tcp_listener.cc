@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
@@ -292,9 +292,15 @@ bool TcpListener::Accepted(int listener, int socket, const Peer& peer,
   return true;
 }
 
+bool TcpListener::MayWarn() {
+  const absl::Time now = Clock::Real().Now();
+  if (now - warned_ <= kWarnEvery) return false;
+  warned_ = now;
+  return true;
+}
+
 void TcpListener::WarnOutOfDescriptors(int error) {
-  if (absl::Now() - warned_ <= kWarnEvery) return;
-  warned_ = absl::Now();
+  if (!MayWarn()) return;
   spdlog::warn("takes no new connections: {}{}", std::strerror(error),
                OutOfDescriptors(error)
                    ? "; raise the limit of open files (ulimit -n, LimitNOFILE)"
@@ -313,8 +319,7 @@ bool TcpListener::HasRoom(const Peer& peer) {
   // The count cannot grow before this connection is added: only this thread
   // adds.
   if (all < limits_.all && its < limits_.of_one_address) return true;
-  if (absl::Now() - warned_ > kWarnEvery) {
-    warned_ = absl::Now();
+  if (MayWarn()) {
     spdlog::warn(
         "closes a new connection of {}: {} are open, {} of them its own; the "
         "limits are {} and {}, more with a higher limit of open files",

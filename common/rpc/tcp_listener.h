@@ -78,6 +78,8 @@ class TcpListener {
   bool Accepted(int listener, int socket, const Peer& peer, const Take& take)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Warns at most once a minute, together with HasRoom().
+  // True if the last warning is long ago; then another one is given now.
+  bool MayWarn();
   void WarnOutOfDescriptors(int error);
   bool HasRoom(const Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(int duplicate) ABSL_LOCKS_EXCLUDED(mutex_);

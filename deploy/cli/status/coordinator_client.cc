@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/connection_advice.h"
+#include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
 #include "common/status/status_codec.h"
 #include "deploy/cli/text/text_format.h"
@@ -17,7 +17,7 @@ namespace lockstep::cli {
 namespace {
 
 void Prepare(grpc::ClientContext& context, absl::Duration timeout) {
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_deadline(DeadlineIn(timeout));
   // Otherwise a call fails at once while the chief is being started.
   context.set_wait_for_ready(true);
 }

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
 #include "common/trace/codec/trace_codec.h"
 #include "deploy/cli/status/coordinator_client.h"
@@ -30,7 +31,7 @@ absl::Status Call(Stub& stub, const std::string& address,
                   const Request& request, Response& response,
                   absl::Duration timeout) {
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_deadline(DeadlineIn(timeout));
   context.set_wait_for_ready(true);
   // A call without an error stays one: absl::Status drops the text of kOk.
   return ExplainCall((stub.*method)(&context, request, &response), address,
