@@ -443,6 +443,21 @@ absl::Status CheckOthersOfLocalSteps(const JobConfig& job) {
   return absl::OkStatus();
 }
 
+absl::Status CheckRulesOfLocalSteps(const JobConfig& job) {
+  std::vector<OptimizerConfig> rules = OptimizersOf(job);
+  rules[0] = job.local.optimizer;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const bool ftrl = rules[i].kind == OptimizerConfig::Kind::kFtrl;
+    if (!ftrl && rules[i].kind != OptimizerConfig::Kind::kAdagradDa) continue;
+    const std::string of =
+        i == 0 ? "local" : Element("variable_optimizers", i - 1);
+    return Wrong(of + ".optimizer.kind", ftrl ? "FTRL" : "ADAGRAD_DA",
+                 "another rule in local steps: this one computes values from "
+                 "its state alone, which begins anew with each pass");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckLocalSteps(const JobConfig& job) {
@@ -463,11 +478,8 @@ absl::Status CheckLocalSteps(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOthersOfLocalSteps(job));
   LOCKSTEP_RETURN_IF_ERROR(
       Within("local", CheckOptimizer(job.local.optimizer)));
-  const LearningRateConfig rate = LocalLearningRateOf(job);
-  LOCKSTEP_RETURN_IF_ERROR(Within("local", CheckLearningRate(rate)));
-  return CheckRateOfFtrl("local.optimizer", job.local.optimizer,
-                         "local.learning_rate_schedule", rate,
-                         AllLocalStepsOf(job), job.model.variable_type);
+  LOCKSTEP_RETURN_IF_ERROR(CheckRulesOfLocalSteps(job));
+  return Within("local", CheckLearningRate(LocalLearningRateOf(job)));
 }
 
 absl::Status CheckTraining(const JobConfig& job) {

@@ -380,19 +380,6 @@ TEST(LocalStepsChecksTest, ImpossibleValueIsRefusedWithFieldAndFix) {
   EXPECT_THAT(
       refused([](JobConfig& job) { job.local.learning_rate.base = -1; }),
       names("local", "learning_rate is -1"));
-  EXPECT_THAT(refused([](JobConfig& job) {
-                job.local.optimizer.kind = OptimizerConfig::Kind::kFtrl;
-                job.local.learning_rate.warmup_steps = 3;
-              }),
-              names("local.learning_rate_schedule.warmup_steps is 3",
-                    "local.optimizer.kind is FTRL"));
-  EXPECT_THAT(refused([](JobConfig& job) {
-                job.local.optimizer.kind = OptimizerConfig::Kind::kFtrl;
-                job.local.learning_rate.schedule =
-                    LearningRateConfig::Schedule::kCosine;
-                job.local.learning_rate.decay_steps = 100;
-              }),
-              names("learning rate of step 1599 0", "by decay_steps"));
   EXPECT_THAT(refused([](JobConfig& job) { job.local_steps = -3; }),
               names("local_steps is -3", "from 1"));
   EXPECT_THAT(refused([](JobConfig& job) { job.mode = SyncMode::kCompatible; }),
@@ -408,6 +395,30 @@ TEST(LocalStepsChecksTest, ImpossibleValueIsRefusedWithFieldAndFix) {
                 job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
               }),
               names("MEAN_GLOBAL_NORM", "GLOBAL_NORM"));
+}
+
+TEST(LocalStepsChecksTest, RulesThatForgetTheValuesOfThePassBeforeAreRefused) {
+  const auto refused_as = [](absl::string_view field) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    AllOf(HasSubstr(field), HasSubstr("another rule")));
+  };
+  JobConfig job = WithLocalSteps();
+  job.local.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  EXPECT_THAT(CheckLocalSteps(job), refused_as("local.optimizer.kind is FTRL"));
+  job.local.optimizer.kind = OptimizerConfig::Kind::kAdagradDa;
+  EXPECT_THAT(CheckLocalSteps(job),
+              refused_as("local.optimizer.kind is ADAGRAD_DA"));
+  job.local.optimizer.kind = OptimizerConfig::Kind::kAdagrad;
+  EXPECT_OK(CheckLocalSteps(job));
+  // Variables with a rule of their own have it in local steps, too.
+  job.variable_optimizers = {{.variables = "b"}, {.variables = "w"}};
+  job.variable_optimizers[1].optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  EXPECT_THAT(CheckLocalSteps(job),
+              refused_as("variable_optimizers[1].optimizer.kind is FTRL"));
+  // Servers keep their state.
+  job.variable_optimizers.clear();
+  job.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  EXPECT_OK(CheckLocalSteps(job));
 }
 
 }  // namespace
