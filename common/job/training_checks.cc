@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/job/field_checks.h"
 #include "common/job/learning_rate.h"
+#include "common/job/local_checks.h"
 #include "common/text/utf8.h"
 
 namespace lockstep {
@@ -439,21 +440,6 @@ absl::Status CheckOthersOfLocalSteps(const JobConfig& job) {
                            "servers get changes of values; set "
                            "clipping.kind to GLOBAL_NORM, which limits the "
                            "gradients of local steps");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckRulesOfLocalSteps(const JobConfig& job) {
-  std::vector<OptimizerConfig> rules = OptimizersOf(job);
-  rules[0] = job.local.optimizer;
-  for (size_t i = 0; i < rules.size(); ++i) {
-    const bool ftrl = rules[i].kind == OptimizerConfig::Kind::kFtrl;
-    if (!ftrl && rules[i].kind != OptimizerConfig::Kind::kAdagradDa) continue;
-    const std::string of =
-        i == 0 ? "local" : Element("variable_optimizers", i - 1);
-    return Wrong(of + ".optimizer.kind", ftrl ? "FTRL" : "ADAGRAD_DA",
-                 "another rule in local steps: this one computes values from "
-                 "its state alone, which begins anew with each pass");
   }
   return absl::OkStatus();
 }

@@ -87,8 +87,11 @@ absl::Status ChooseDecays(const JobConfig& job,
       // A pattern may match variables of other optimizers too, but not only
       // those.
       bool any = false;
+      // See ChooseRuleOfChanges().
+      const bool of_all = optimizer == 0 && job.has_local_steps();
       for (const size_t variable : found) {
-        if (settings[variable].optimizer != static_cast<int>(optimizer)) {
+        if (!of_all &&
+            settings[variable].optimizer != static_cast<int>(optimizer)) {
           continue;
         }
         settings[variable].decays = false;
@@ -277,6 +280,22 @@ absl::Status ChooseWithoutOptimizer(const JobConfig& job,
   return absl::OkStatus();
 }
 
+// The rules that variables have in local steps are not those of the servers,
+// which apply the job's own rule to the change of each.
+void ChooseRuleOfChanges(const JobConfig& job,
+                         const std::vector<VariableSpec>& variables,
+                         std::vector<VariableSettings>& settings) {
+  const std::vector<std::string>& exempt = job.optimizer.weight_decay_exempt;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].buffer || !settings[i].trained) continue;
+    settings[i].optimizer = 0;
+    settings[i].decays = std::none_of(
+        exempt.begin(), exempt.end(), [&](const std::string& pattern) {
+          return MatchesVariable(pattern, variables[i].name);
+        });
+  }
+}
+
 }  // namespace
 
 std::vector<OptimizerConfig> OptimizersOf(
@@ -305,6 +324,7 @@ absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
   LOCKSTEP_RETURN_IF_ERROR(ChooseOptimizers(job, variables, settings));
   // After the optimizers: an exemption counts only for variables of its own.
   LOCKSTEP_RETURN_IF_ERROR(ChooseDecays(job, variables, settings));
+  if (job.has_local_steps()) ChooseRuleOfChanges(job, variables, settings);
   LOCKSTEP_RETURN_IF_ERROR(CheckTables(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseAverages(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseConstraints(job, variables, settings));

@@ -20,10 +20,12 @@ struct VariableSettings {
   bool trained = true;            // false: it keeps its value
 };
 
-// Returns the settings by variable. Names are matched with shell patterns: '*'
-// matches any characters including '/', '?' one character, and [ab] one of
-// those. Buffers match no pattern, and untrained variables only those of
-// JobConfig::untrained.
+// Returns the settings by variable, as servers have them: in a job with local
+// steps all trained variables have the job's own optimizer, since those of
+// variable_optimizers are rules of the local steps. Names are matched with
+// shell patterns: '*' matches any characters including '/', '?' one character,
+// and [ab] one of those. Buffers match no pattern, and untrained variables only
+// those of JobConfig::untrained.
 //
 //   kInvalidArgument  a pattern that matches no variable, or two of a kind that
 //                     match the same one; no variable that is trained; a

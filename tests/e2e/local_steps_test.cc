@@ -82,6 +82,21 @@ TEST(LocalStepsTest, StepsOfOneWorkerAreThoseOfOrdinaryTraining) {
   EXPECT_GT(moved, 0.01);
 }
 
+TEST(LocalStepsTest, RuleOfSomeVariablesIsThatOfTheirLocalStepsAlone) {
+  const std::vector<std::string> set = {
+      "local_steps=4", "local.learning_rate=0.05",
+      "optimizer.kind=GRADIENT_DESCENT", "train_steps=20", "learning_rate=1"};
+  auto all = TrainingJob::Make({.workers = 1, .set = set});
+  ASSERT_THAT(all->Run(), IsOk());
+  auto own = TrainingJob::Make(
+      {.workers = 1,
+       .set = set,
+       .more_job =
+           "variable_optimizers { variables: '*bias' learning_rate: 0.05 }"});
+  ASSERT_THAT(own->Run(), IsOk());
+  ExpectSameBits(all->checkpoints(), own->checkpoints(), 20);
+}
+
 TEST(LocalStepsTest, WorkerThatIsKilledLeavesTheSameBits) {
   auto undisturbed = TrainingJob::Make({.set = DiLoCo()});
   ASSERT_THAT(undisturbed->Run(), IsOk());

@@ -33,9 +33,12 @@ absl::StatusOr<LocalVariables> LocalVariables::Make(
   // Reports mistakes of the job's own patterns under their own field, not under
   // "local".
   LOCKSTEP_RETURN_IF_ERROR(SettingsOf(job, variables).status());
-  // The local rule replaces that of the servers, with its own patterns.
+  // The local rule replaces that of the servers, with its own patterns; without
+  // local steps, variables have the rules of variable_optimizers.
   JobConfig own_job = job;
   own_job.optimizer = job.local.optimizer;
+  own_job.local_steps = 1;
+  own_job.local = {};
   const absl::StatusOr<std::vector<VariableSettings>> settings =
       SettingsOf(own_job, variables);
   if (!settings.ok()) return Within("local", settings.status());

@@ -397,29 +397,5 @@ TEST(LocalStepsChecksTest, ImpossibleValueIsRefusedWithFieldAndFix) {
               names("MEAN_GLOBAL_NORM", "GLOBAL_NORM"));
 }
 
-TEST(LocalStepsChecksTest, RulesThatForgetTheValuesOfThePassBeforeAreRefused) {
-  const auto refused_as = [](absl::string_view field) {
-    return StatusIs(absl::StatusCode::kInvalidArgument,
-                    AllOf(HasSubstr(field), HasSubstr("another rule")));
-  };
-  JobConfig job = WithLocalSteps();
-  job.local.optimizer.kind = OptimizerConfig::Kind::kFtrl;
-  EXPECT_THAT(CheckLocalSteps(job), refused_as("local.optimizer.kind is FTRL"));
-  job.local.optimizer.kind = OptimizerConfig::Kind::kAdagradDa;
-  EXPECT_THAT(CheckLocalSteps(job),
-              refused_as("local.optimizer.kind is ADAGRAD_DA"));
-  job.local.optimizer.kind = OptimizerConfig::Kind::kAdagrad;
-  EXPECT_OK(CheckLocalSteps(job));
-  // Variables with a rule of their own have it in local steps, too.
-  job.variable_optimizers = {{.variables = "b"}, {.variables = "w"}};
-  job.variable_optimizers[1].optimizer.kind = OptimizerConfig::Kind::kFtrl;
-  EXPECT_THAT(CheckLocalSteps(job),
-              refused_as("variable_optimizers[1].optimizer.kind is FTRL"));
-  // Servers keep their state.
-  job.variable_optimizers.clear();
-  job.optimizer.kind = OptimizerConfig::Kind::kFtrl;
-  EXPECT_OK(CheckLocalSteps(job));
-}
-
 }  // namespace
 }  // namespace lockstep

@@ -218,6 +218,34 @@ TEST_F(VariableSettingsTest, ExemptPatternsAreOfTheirOwnOptimizer) {
               StatusIs(kInvalid, HasSubstr("which matches no variable")));
 }
 
+TEST_F(VariableSettingsTest, ServersApplyTheRuleOfTheJobToChangesOfLocalSteps) {
+  job_.local_steps = 4;
+  job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  job_.optimizer.weight_decay_exempt = {"wide/*"};
+  VariableOptimizer own = {"wide/*", job_.optimizer, 0.5, {}};
+  own.optimizer.weight_decay_exempt = {"wide/w*"};
+  job_.variable_optimizers = {own, {"bias", {}, 0.5, {}}};
+
+  const auto settings = Settings();
+
+  ASSERT_OK(settings);
+  for (const VariableSettings& setting : *settings) {
+    EXPECT_EQ(setting.optimizer, 0);
+  }
+  EXPECT_FALSE((*settings)[0].decays);
+  EXPECT_TRUE((*settings)[1].decays);
+  EXPECT_TRUE((*settings)[2].decays);
+  // Buffers keep the rule behind all others.
+  auto variables = variables_;
+  variables.push_back({.name = "mean", .shape = {1}, .buffer = true});
+  const auto with_buffer = SettingsOf(job_, variables);
+  ASSERT_OK(with_buffer);
+  EXPECT_EQ(with_buffer->back().optimizer, 3);
+  // Patterns are checked all the same.
+  job_.variable_optimizers[1].variables = "none";
+  EXPECT_THAT(Settings(), StatusIs(kInvalid, HasSubstr("\"none\"")));
+}
+
 TEST_F(VariableSettingsTest, TablesHaveNoWeightDecayAndNoDampening) {
   const std::vector<VariableSpec> variables = {
       {"t", {9, 2}, DType::kFloat32, {}, RowCut::kMod},
