@@ -27,6 +27,7 @@ int64_t OnTheWay(const PathTimes& times) {
 // Why the last worker of a step is later than the others: by how much it took
 // longer for each thing than the fastest other worker of the set.
 struct Delay {
+  int64_t unknown = 0;
   int64_t absent = 0;
   int64_t reading = 0;
   int64_t computing = 0;
@@ -41,6 +42,7 @@ Delay DelayOf(const StepPath& path) {
   };
   for (const auto& [worker, of] : path.workers) {
     if (worker == path.worker) continue;
+    least_of(least.unknown, Of(of.times, PathPart::kUnknown));
     least_of(least.absent, Of(of.times, PathPart::kAbsent));
     least_of(least.reading, Of(of.times, PathPart::kReading));
     least_of(least.computing, Of(of.times, PathPart::kComputing));
@@ -51,7 +53,8 @@ Delay DelayOf(const StepPath& path) {
   const auto more = [](int64_t own_time, int64_t other) {
     return std::max<int64_t>(own_time - other, 0);
   };
-  return {more(Of(own, PathPart::kAbsent), least.absent),
+  return {more(Of(own, PathPart::kUnknown), least.unknown),
+          more(Of(own, PathPart::kAbsent), least.absent),
           more(Of(own, PathPart::kReading), least.reading),
           more(Of(own, PathPart::kComputing), least.computing),
           more(OnTheWay(own), least.network)};
@@ -133,8 +136,8 @@ class Adviser {
   // all.
   void AddStep(const StepPath& path) {
     Delay delay = path.workers.size() > 1 ? DelayOf(path) : Delay();
-    const int64_t more =
-        delay.absent + delay.reading + delay.computing + delay.network;
+    const int64_t more = delay.unknown + delay.absent + delay.reading +
+                         delay.computing + delay.network;
     // The worker may have been slower in one thing and faster in another, so
     // that its delays sum up to more than its lateness.
     const double late = more > 0
@@ -144,6 +147,7 @@ class Adviser {
     const auto part = [late](int64_t time) {
       return static_cast<int64_t>(late * static_cast<double>(time));
     };
+    late_unknown_[path.worker] += part(delay.unknown);
     late_absent_[path.worker] += part(delay.absent);
     late_reading_[path.worker] += part(delay.reading);
     late_computing_[path.worker] += part(delay.computing);
@@ -214,6 +218,7 @@ class Adviser {
       }
     }
     std::map<int, int64_t> backup = late_computing_;
+    for (const auto& [worker, time] : late_unknown_) backup[worker] += time;
     if (most_deaths >= 0) {
       all.push_back({.remedy = Remedy::kMendWorker,
                      .share = Share(gone),
@@ -277,6 +282,7 @@ class Adviser {
   const Pushes pushes_;
   int64_t total_ = 0;
   // By worker: in which the others wait for it.
+  std::map<int, int64_t> late_unknown_;
   std::map<int, int64_t> late_absent_;
   std::map<int, int64_t> late_reading_;
   std::map<int, int64_t> late_computing_;

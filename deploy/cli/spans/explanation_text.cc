@@ -24,6 +24,7 @@ constexpr std::array<std::pair<const char*, const char*>, kPathParts> kParts = {
      {"computing", "compute"},
      {"announcing", "announce"},
      {"sending", "send gradients"},
+     {"unknown", "no spans"},
      {"absent", "not there"},
      {"updating", "update"},
      {"committing", "commit"},
@@ -222,6 +223,10 @@ std::string ExplanationText(const Explanation& it) {
   absl::StrAppend(&text, "computing ", Percent(it.share(PathPart::kComputing)),
                   ", reading data ", Percent(it.share(PathPart::kReading)),
                   ", worker not there ", Percent(it.share(PathPart::kAbsent)),
+                  it.share(PathPart::kUnknown) > 0
+                      ? absl::StrCat(", of workers without spans ",
+                                     Percent(it.share(PathPart::kUnknown)))
+                      : "",
                   "\n");
   absl::StrAppend(
       &text, "network ", Percent(it.network()), ": values ",

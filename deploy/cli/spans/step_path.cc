@@ -1,6 +1,7 @@
 #include "deploy/cli/spans/step_path.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,7 @@ struct ByTask {
   std::map<int, Intervals> reads;            // of workers
   Intervals copies;                          // for checkpoints
   bool mirrored = false;                     // each server has all parts
+  std::set<int> silent;  // workers that live, and hand no spans in
 };
 
 std::optional<int> IndexOf(absl::string_view task, absl::string_view type) {
@@ -54,9 +56,24 @@ void AddServerSpan(const Span& span, std::map<int64_t, ServerStep>& steps) {
   }
 }
 
+// A silent worker may have been killed: then its time is that of an absent one.
+std::set<int> SilentWorkers(const JobTrace& trace) {
+  std::set<int> silent;
+  for (const std::string& task : trace.silent) {
+    if (const auto worker = IndexOf(task, "worker ")) silent.insert(*worker);
+  }
+  for (const TaskTrace& task : trace.tasks) {
+    for (const Span& span : task.spans) {
+      if (span.kind == SpanKind::kDeath) silent.erase(span.peer);
+    }
+  }
+  return silent;
+}
+
 ByTask Sort(const JobTrace& trace) {
   ByTask by;
   by.mirrored = trace.limits.no_servers;
+  by.silent = SilentWorkers(trace);
   for (const TaskTrace& task : trace.tasks) {
     if (const auto server = IndexOf(task.task, "ps ")) {
       for (const Span& span : task.spans) {
@@ -149,6 +166,10 @@ PathPart PartOf(SpanKind kind) {
 PathTimes TimesOf(const ByTask& by, int worker, int64_t step, int64_t begin,
                   int64_t arrived) {
   PathTimes times{};
+  if (by.silent.contains(worker)) {
+    times[static_cast<int>(PathPart::kUnknown)] = arrived - begin;
+    return times;
+  }
   int64_t known = 0;
   const auto spans = by.workers.find(worker);
   const auto reads = by.reads.find(worker);

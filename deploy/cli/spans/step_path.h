@@ -19,13 +19,14 @@ enum class PathPart {
   kComputing,
   kAnnouncing,
   kSending,   // gradients, from the end of computing to the last server
-  kAbsent,    // nothing is known of the worker: it was not there
+  kUnknown,   // the worker takes part, but hands no spans in
+  kAbsent,    // the worker has no spans of this time: it was not there
   kUpdating,  // the last server updates, or is busy when the gradients come;
               // mirrors: also the means are on their way
   kCommitting,
   kCheckpoint,  // servers copy their state aside
 };
-inline constexpr int kPathParts = 10;
+inline constexpr int kPathParts = 11;
 
 using PathTimes = std::array<int64_t, kPathParts>;  // ns
 

@@ -59,6 +59,20 @@ TEST(ExplanationTextTest, NamesTasksWithoutSpans) {
               HasSubstr("no spans from worker 7"));
 }
 
+TEST(ExplanationTextTest, WorkersThatHandNoSpansInAreThere) {
+  MadeJob job(2);
+  for (auto& worker : job.workers) worker.recorded = false;
+  job.workers[1].backward = 2000;
+  job.Run(20);
+  JobTrace trace = job.Trace();
+  trace.silent = {"worker 0", "worker 1"};
+  const std::string text = ExplanationText(Explained(trace));
+  EXPECT_THAT(text, HasSubstr("worker 1 no spans 2.1 ms"));
+  EXPECT_THAT(text,
+              HasSubstr("worker not there 0 %, of workers without spans"));
+  EXPECT_THAT(text, HasSubstr("a faster machine for worker 1"));
+}
+
 TEST(ExplanationJsonTest, SaysTheSameForPrograms) {
   const auto json =
       nlohmann::json::parse(ExplanationJson(Explained(SomeTrace())));

@@ -162,6 +162,32 @@ TEST(StepPathsTest, AWorkerWithoutSpansWasNotThere) {
   EXPECT_EQ(Microseconds(paths[0], PathPart::kAbsent), 1040);
 }
 
+TEST(StepPathsTest, AWorkerThatHandsNoSpansInIsNotAbsent) {
+  MadeJob job(2);
+  job.workers[1].recorded = false;
+  job.workers[1].backward = 900;
+  job.Run(2);
+  JobTrace trace = job.Trace();
+  trace.silent = {"worker 1"};
+  const std::vector<StepPath> paths = StepPaths(trace);
+  ASSERT_THAT(paths, SizeIs(1));
+  EXPECT_EQ(Microseconds(paths[0], PathPart::kUnknown), 1040);
+  EXPECT_EQ(paths[0].of(PathPart::kAbsent), 0);
+}
+
+TEST(StepPathsTest, ASilentWorkerThatDiedWasNotThere) {
+  MadeJob job(2);
+  job.workers[1].recorded = false;
+  job.workers[1].backward = 900;
+  job.Run(2);
+  job.Died(1);
+  JobTrace trace = job.Trace();
+  trace.silent = {"worker 1"};
+  const std::vector<StepPath> paths = StepPaths(trace);
+  ASSERT_THAT(paths, SizeIs(1));
+  EXPECT_EQ(Microseconds(paths[0], PathPart::kAbsent), 1040);
+}
+
 TEST(StepPathsTest, PushesOfAnEarlierAttemptDoNotCount) {
   MadeJob job(1);
   job.Run(2);
