@@ -69,9 +69,10 @@ struct Progress {
 
   // True if `loss` is a finite one of a recent pass: before the first, and of a
   // worker whose passes have all been dropped, it is not. A program's passes
-  // may have no examples.
+  // may have no examples, and a worker in another language may report its loss
+  // alone: only a loss of 0 needs a count beside it.
   bool HasLoss() const {
-    return (examples > 0 || computed > 0) && std::isfinite(loss);
+    return (examples > 0 || computed > 0 || loss != 0) && std::isfinite(loss);
   }
 };
 
