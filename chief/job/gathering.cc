@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +15,17 @@ namespace {
 // between lines.
 constexpr absl::Duration kReportAfter = absl::Seconds(5);
 
+// A program of the user's that has the wrong address, or no certificates, never
+// registers, and nothing else shows that.
+bool HasWorker(const MembershipTable& members) {
+  const std::vector<MembershipTable::Member> all = members.Members();
+  return std::any_of(all.begin(), all.end(),
+                     [](const MembershipTable::Member& member) {
+                       return member.task.type == TaskType::kWorker &&
+                              member.state == MembershipTable::State::kAlive;
+                     });
+}
+
 }  // namespace
 
 Gathering::Turn Gathering::Look() {
@@ -25,7 +37,9 @@ Gathering::Turn Gathering::Look() {
       absl::StrJoin(context_.servers.AwayAtFirst(began_, now), ", ", name);
   if (!has_model_) {
     absl::StrAppend(&missing, missing.empty() ? "" : ", ",
-                    "a worker that describes the model");
+                    HasWorker(context_.members)
+                        ? "a worker that describes the model"
+                        : "a worker that registers and describes the model");
   }
   if (missing.empty()) return Turn::kAllThere;
   context_.out.push_back(Waits{{{"chief", missing, began_}}});

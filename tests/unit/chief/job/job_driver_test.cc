@@ -29,13 +29,17 @@ TEST_F(JobDriverStartTest, WaitNamesTheMissingMembers) {
   Make();
   Join(TaskType::kPs, 1);
   Started();
-  EXPECT_THAT(waits,
-              ElementsAre("chief: ps 0, a worker that describes the model"));
+  EXPECT_THAT(waits, ElementsAre("chief: ps 0, a worker that registers and "
+                                 "describes the model"));
   EXPECT_THAT(said, IsEmpty());
   Pass(absl::Seconds(6));
   EXPECT_THAT(
       said, Contains(AllOf(HasSubstr("the chief has waited 5"),
-                           HasSubstr("s for ps 0, a worker that describes"))));
+                           HasSubstr("s for ps 0, a worker that registers"))));
+  Join(TaskType::kWorker, 1);
+  Pass(absl::Milliseconds(100));
+  EXPECT_THAT(waits,
+              ElementsAre("chief: ps 0, a worker that describes the model"));
 }
 
 TEST_F(JobDriverStartTest, FirstStepBeginsOnceTheServersAreOpen) {
