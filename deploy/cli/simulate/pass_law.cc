@@ -19,6 +19,10 @@ namespace {
 
 constexpr double kShortest = 1e-6;
 constexpr double kLongest = 1e6;
+constexpr char kSeconds[] = "a duration above 0 and of at most 1000000s";
+constexpr char kForms[] =
+    "constant(50ms), normal(50ms, 5ms), lognormal(50ms, 0.3), "
+    "exponential(50ms) or pareto(50ms, 3)";
 constexpr int kDraws = 4000;
 constexpr int kMostSlow = 1'000'000;
 // Intervals of a higher rate may be too short for absl::Duration: the virtual
@@ -60,9 +64,6 @@ double Limited(double seconds) {
 }  // namespace
 
 absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
-  constexpr absl::string_view kForms =
-      "constant(50ms), normal(50ms, 5ms), lognormal(50ms, 0.3), "
-      "exponential(50ms) or pareto(50ms, 3)";
   absl::string_view rest = absl::StripAsciiWhitespace(text);
   // A bare duration is the constant law.
   PassLaw every;
@@ -72,7 +73,10 @@ absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
   }
   const size_t open = rest.find('(');
   if (open == absl::string_view::npos || !absl::ConsumeSuffix(&rest, ")")) {
-    return Wrong(text, absl::StrCat("like ", kForms));
+    absl::Duration bare;
+    return Wrong(text, absl::ParseDuration(rest, &bare)
+                           ? kSeconds
+                           : absl::StrCat("like ", kForms));
   }
   const absl::string_view name = rest.substr(0, open);
   std::vector<absl::string_view> numbers =
@@ -99,11 +103,11 @@ absl::StatusOr<PassLaw> PassLaw::Parse(absl::string_view text) {
                                     ", like ", kForms));
   }
   if (!ParseSeconds(numbers[0], law.seconds_)) {
-    return Wrong(numbers[0], "a duration above 0 and of at most 1000000s");
+    return Wrong(numbers[0], kSeconds);
   }
   if (law.kind_ == Kind::kNormal) {
     if (!ParseSeconds(numbers[1], law.second_)) {
-      return Wrong(numbers[1], "a duration above 0 and of at most 1000000s");
+      return Wrong(numbers[1], kSeconds);
     }
     // Draws below zero would be passes that take no time.
     if (law.second_ > law.seconds_ / 2) {

@@ -30,15 +30,19 @@ constexpr int kMostWorkers = 100'000;
 // their number.
 constexpr int kMicroBatchesOfWorker = 4;
 
+// Other workers may make the steps while one is started again.
+constexpr absl::Duration kLongestRestart = absl::Hours(24 * 365);
+
 absl::Status ReadTime(absl::string_view flag, const std::string& text,
-                      absl::Duration& duration) {
+                      absl::Duration most, absl::Duration& duration) {
   if (absl::ParseDuration(text, &duration) &&
-      duration >= absl::ZeroDuration() && duration <= absl::Hours(24 * 365)) {
+      duration >= absl::ZeroDuration() && duration <= most) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, " is ", text,
-                   ", but must be a duration such as 10ms, of 0 or more"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, " is ", text, ", but must be a duration such as 10ms, from 0 to ",
+      absl::FormatDuration(most),
+      most < kLongestRestart ? ", the job's max_wait" : ""));
 }
 
 absl::Status CheckJob(const JobConfig& job) {
@@ -193,11 +197,15 @@ absl::StatusOr<VirtualJob> SimulateCommand::MakeJob() const {
   LOCKSTEP_ASSIGN_OR_RETURN(job.workers,
                             MakeWorkers(job.job.total_num_replicas));
   LOCKSTEP_ASSIGN_OR_RETURN(job.deaths_per_second, ParseRate(die_));
-  LOCKSTEP_RETURN_IF_ERROR(ReadTime("--restart", restart_, job.restart));
-  LOCKSTEP_RETURN_IF_ERROR(ReadTime("--overhead", overhead_, job.overhead));
   LOCKSTEP_RETURN_IF_ERROR(
-      ReadTime("--push_overhead", push_overhead_, job.push_overhead));
-  LOCKSTEP_RETURN_IF_ERROR(ReadTime("--change", change_, job.change));
+      ReadTime("--restart", restart_, kLongestRestart, job.restart));
+  // A real step that takes longer ends the job.
+  const absl::Duration max_wait = job.job.max_wait;
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadTime("--overhead", overhead_, max_wait, job.overhead));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadTime("--push_overhead", push_overhead_, max_wait, job.push_overhead));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTime("--change", change_, max_wait, job.change));
   const auto workers = static_cast<int64_t>(job.workers.size());
   job.steps = steps_.value_or(
       std::clamp(kDefaultPasses / workers, kFewestSteps, kDefaultSteps));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -95,6 +96,12 @@ TEST(PassLawTest, OtherFormsAreRefusedWithTheReason) {
     const auto law = PassLaw::Parse(text);
     EXPECT_EQ(law.status().code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(law.status().message(), HasSubstr("must be")) << text;
+  }
+  for (const char* text : {"0ms", "-5ms", "2000000s", "inf"}) {
+    EXPECT_EQ(PassLaw::Parse(text).status().message(),
+              absl::StrCat("\"", text,
+                           "\" must be a duration above 0 and of "
+                           "at most 1000000s"));
   }
 }
 

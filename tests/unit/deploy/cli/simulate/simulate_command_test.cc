@@ -101,6 +101,10 @@ TEST_F(SimulateCommandTest, WrongFlagsAreRefusedWithTheFix) {
   EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)",
                      "--overhead", "soon"}),
               HasSubstr("--overhead is soon"));
+  EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)",
+                     "--overhead", "1000000s"}),
+              HasSubstr("--overhead is 1000000s, but must be a duration such "
+                        "as 10ms, from 0 to 10m, the job's max_wait"));
   EXPECT_THAT(error({"--workers", "4", "--pass_time", "constant(1s)", "--die",
                      "1000000/1ns", "--restart", "0s"}),
               HasSubstr("1000/s"));
