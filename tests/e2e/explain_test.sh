@@ -114,6 +114,21 @@ for push in spans:
     seen += 1
 assert seen >= 20, seen
 PY
+
+echo "== its passes in the simulator, by the program of the page"
+awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
+  "$here/../../chief/backups/README.md" >"$work/passes.py"
+(cd "$work" && "$python" passes.py) || fail "the program of chief/backups/README.md"
+"$programs/lockstep" simulate --trace "$work/passes.json" --steps 50 --json >"$work/simulated" ||
+  fail "the simulator refuses $(cat "$work/passes.json")"
+"$python" - "$work/simulated" <<'PY' || fail "the simulation: $(cat "$work/simulated")"
+import json, sys
+it = json.load(open(sys.argv[1]))
+assert it["workers"] == 3, it
+whole, backup = it["policies"][:2]
+assert backup["step_seconds"] < whole["step_seconds"], it
+PY
+
 "$programs/lockstep" logs --log_dir "$log_dir" --task chief --task ps:0 >"$work/story"
 grep -q ' chief 0  ps 0 registered' "$work/story" && grep -q ' ps 0  registered with' "$work/story" ||
   fail "the logs have other lines: $(cat "$work/story")"
