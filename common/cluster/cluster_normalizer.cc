@@ -94,7 +94,8 @@ class Normalizer {
     if (parsed->port == 0) {
       if (allow_port_zero_) return parsed->ToString();
       return Error(absl::StrCat(path, " is ", Excerpt(address),
-                                ": port 0 is for tests; write 1 to 65535"));
+                                ": port 0 is for `lockstep run`, which chooses "
+                                "ports; write 1 to 65535"));
     }
     LOCKSTEP_RETURN_IF_ERROR(CheckUnique(path, *parsed));
     return parsed->ToString();

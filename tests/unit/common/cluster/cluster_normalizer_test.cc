@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{R"({"worker": ["::1:2222"]})", "write an IPv6 address as"},
         ErrorCase{R"({"worker": [""]})", "cluster.worker[0] is \"\""},
         ErrorCase{R"({"ps": ["h:0"]})",
-                  "cluster.ps[0] is \"h:0\": port 0 is for tests"},
+                  "cluster.ps[0] is \"h:0\": port 0 is for `lockstep run`"},
         ErrorCase{R"({"worker": ["h:1"], "ps": ["h:1"]})",
                   "cluster.ps[0] and cluster.worker[0] are both \"h:1\"; give "
                   "each task a port of its own"},

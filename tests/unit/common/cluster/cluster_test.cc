@@ -284,7 +284,7 @@ TEST(ClusterTest, WarningsOfDocumentAndChecksAreJoined) {
 
 TEST(ClusterTest, PortZeroIsForTestsAlone) {
   EXPECT_THAT(Make(R"({"worker": ["w:0"]})", kWorker0),
-              StatusIs(kInvalid, HasSubstr("port 0 is for tests")));
+              StatusIs(kInvalid, HasSubstr("port 0 is for `lockstep run`")));
   EXPECT_OK(
       Make(R"({"worker": ["w:0"]})", kWorker0, {.allow_port_zero = true}));
 }

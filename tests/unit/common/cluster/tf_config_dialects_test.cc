@@ -448,7 +448,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"host:port\""},
         Refusal{"PortZero", Only(R"({"cluster":{"worker":["h:0"]},
                          "task":{"type":"worker","index":0}})"),
-                "cluster.worker[0] is \"h:0\": port 0 is for tests"},
+                "cluster.worker[0] is \"h:0\": port 0 is for `lockstep run`"},
         Refusal{"Ipv6WithoutBrackets", Only(R"({"cluster":{"worker":["::1:5"]},
                          "task":{"type":"worker","index":0}})"),
                 "write an IPv6 address as \"[::1]:port\""},
