@@ -33,6 +33,9 @@ void CountDeaths(const JobTrace& trace, int64_t begin, int64_t end,
 }
 
 bool SharesWork(const JobTrace& trace) {
+  // Among jobs with servers only those have no backups. Their workers may hand
+  // no spans in.
+  if (trace.limits.no_backups && !trace.limits.no_servers) return true;
   for (const TaskTrace& task : trace.tasks) {
     for (const Span& span : task.spans) {
       if (span.kind == SpanKind::kForward && span.part >= 0) return true;

@@ -140,6 +140,20 @@ TEST(AdviceTest, SharedStepsNeedOtherRemedies) {
               Not(HasSubstr("backup")));
 }
 
+// Only the limits of the job show then that its work is shared.
+TEST(AdviceTest, SharedStepsOfWorkersWithoutSpansNeedSmallerMicroBatches) {
+  MadeJob job(3);
+  for (auto& worker : job.workers) worker.recorded = false;
+  job.workers[1].backward = 2000;
+  job.Run(20);
+  JobTrace trace = job.Trace();
+  trace.silent = {"worker 0", "worker 1", "worker 2"};
+  trace.limits = {.no_backups = true};
+  const absl::StatusOr<Explanation> explanation = Explain(trace, 50);
+  ASSERT_OK(explanation);
+  EXPECT_EQ(explanation->advice.front().remedy, Remedy::kSmallerMicroBatches);
+}
+
 TEST(AdviceTest, NoBackupIsAskedForWhereThereCanBeNone) {
   MadeJob job(3);
   job.workers[1].backward = 2000;
