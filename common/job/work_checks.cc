@@ -87,6 +87,11 @@ absl::Status CheckWork(const JobConfig& job) {
                  "absent unless work is SHARED; set work: SHARED, or use "
                  "micro_batches to split each worker's batch");
   }
+  if (numbers == 0) {
+    return Wrong("micro_batches_per_step", numbers,
+                 "given where work is SHARED: several for each worker, a "
+                 "divisor of batch_size");
+  }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckInt("micro_batches_per_step", numbers, 1, kMaxMicroBatchesPerStep));
   // Micro-batches of different sizes would have different weights in the mean.

@@ -56,7 +56,10 @@ TEST(WorkChecksTest, PassOfAnOrdinaryJobHasTheWholeBatch) {
 
 TEST(WorkChecksTest, BadNumbersAreRefusedWithTheFix) {
   EXPECT_THAT(CheckWork(Shared(0)),
-              StatusIs(kInvalid, HasSubstr("micro_batches_per_step is 0")));
+              StatusIs(kInvalid, HasSubstr("micro_batches_per_step is 0, but "
+                                           "must be given where work is "
+                                           "SHARED: several for each worker, "
+                                           "a divisor of batch_size")));
   EXPECT_THAT(CheckWork(Shared(4097)),
               StatusIs(kInvalid, HasSubstr("from 1 to 4096")));
   EXPECT_THAT(CheckWork(Shared(5)),
