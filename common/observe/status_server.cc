@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -24,20 +23,17 @@ using std::chrono::steady_clock;
 constexpr int kThreads = 4;
 constexpr size_t kLongestQueue = 16;
 constexpr ConnectionLimits kConnections = {32, 24};
-constexpr size_t kLongestRequest = 8 << 10;
-// Time limit of a request, and of its answer: a slow peer holds a thread for so
-// long at most.
-constexpr std::chrono::seconds kReadTime(1);
+// A slow peer holds a thread for so long at most.
 constexpr std::chrono::seconds kWriteTime(2);
 
-// Waits until the socket is ready. Returns false after `deadline`, or if the
+// Waits until the socket takes bytes. Returns false after `deadline`, or if the
 // wait fails.
-bool Await(int socket, int16_t event, steady_clock::time_point deadline) {
+bool AwaitRoom(int socket, steady_clock::time_point deadline) {
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - steady_clock::now());
     if (left.count() < 0) return false;
-    pollfd ready = {socket, event, 0};
+    pollfd ready = {socket, POLLOUT, 0};
     // Rounded up, so that poll() does not return before the deadline.
     const int count = poll(&ready, 1, static_cast<int>(left.count()) + 1);
     if (count > 0) return true;
@@ -45,40 +41,15 @@ bool Await(int socket, int16_t event, steady_clock::time_point deadline) {
   }
 }
 
-// Reads a request up to the end of its headers; empty if it does not arrive in
-// time.
-std::string ReadRequest(int socket) {
-  const auto deadline = steady_clock::now() + kReadTime;
-  std::string request;
-  while (!absl::StrContains(request, "\r\n\r\n")) {
-    char buffer[1024];
-    if (request.size() > kLongestRequest || !Await(socket, POLLIN, deadline)) {
-      return "";
-    }
-    const ssize_t count = recv(socket, buffer, sizeof(buffer), 0);
-    // EAGAIN: a wakeup without data; poll() waits again.
-    if (count == 0 || (count < 0 && errno != EAGAIN)) return "";
-    if (count > 0) request.append(buffer, static_cast<size_t>(count));
-  }
-  return request;
-}
-
 void Write(int socket, const std::string& answer) {
   const auto deadline = steady_clock::now() + kWriteTime;
   size_t sent = 0;
-  while (sent < answer.size() && Await(socket, POLLOUT, deadline)) {
+  while (sent < answer.size() && AwaitRoom(socket, deadline)) {
     const ssize_t count =
         send(socket, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno != EAGAIN) return;
     if (count > 0) sent += static_cast<size_t>(count);
   }
-}
-
-void Close(int socket) {
-  // shutdown() first: TcpListener counts the connection until both directions
-  // are shut down, and holds a duplicate of the socket.
-  shutdown(socket, SHUT_RDWR);
-  close(socket);
 }
 
 // A browser loads and runs nothing but the additions of StatusPage::policy.
@@ -141,27 +112,36 @@ absl::StatusOr<std::unique_ptr<StatusServer>> StatusServer::Start(
         absl::StrCat("cannot serve the status on ", address,
                      "; is the port taken, or the host another machine's?"));
   }
-  return std::unique_ptr<StatusServer>(
-      new StatusServer(*std::move(listener), std::move(options)));
+  auto reader = RequestReader::Make();
+  if (!reader.ok()) return reader.status();
+  return std::unique_ptr<StatusServer>(new StatusServer(
+      *std::move(listener), *std::move(reader), std::move(options)));
 }
 
 StatusServer::StatusServer(std::unique_ptr<TcpListener> listener,
+                           std::unique_ptr<RequestReader> reader,
                            Options options)
-    : listener_(std::move(listener)), options_(std::move(options)) {
+    : listener_(std::move(listener)),
+      reader_(std::move(reader)),
+      options_(std::move(options)) {
   for (const StatusPage& page : options_.pages) {
     served_.emplace_back(new Served(page));
   }
   for (int i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { ServeAll(); });
   }
+  reader_->Start([this](int socket, std::string text) {
+    Enqueue({socket, std::move(text)});
+  });
   // Last: sockets may arrive before Start() returns.
-  listener_->Start([this](int, int socket) { Enqueue(socket); });
+  listener_->Start([this](int, int socket) { reader_->Add(socket); });
 }
 
 StatusServer::~StatusServer() {
-  // Before the lock, which Enqueue() takes: Stop() waits for it, and afterwards
-  // no further socket is queued.
+  // In the order of a socket's way, and before the lock, which Enqueue() takes:
+  // afterwards no further request is queued.
   listener_->Stop();
+  reader_->Stop();
   {
     MutexLock lock(mutex_);
     quit_ = true;
@@ -169,32 +149,31 @@ StatusServer::~StatusServer() {
   }
   for (std::thread& thread : threads_) thread.join();
   MutexLock lock(mutex_);
-  for (const int socket : waiting_) Close(socket);
+  for (const Request& request : waiting_) CloseConnection(request.socket);
 }
 
-void StatusServer::Enqueue(int socket) {
+void StatusServer::Enqueue(Request request) {
   MutexLock lock(mutex_);
   // Closed instead of delayed: the next request of a scraper is more useful
   // than a late answer.
-  if (waiting_.size() >= kLongestQueue) return Close(socket);
-  waiting_.push_back(socket);
+  if (waiting_.size() >= kLongestQueue) return CloseConnection(request.socket);
+  waiting_.push_back(std::move(request));
   changed_.Signal();
 }
 
 void StatusServer::ServeAll() {
   while (true) {
-    int socket = -1;
+    Request request;
     {
       MutexLock lock(mutex_);
       while (waiting_.empty() && !quit_) changed_.Wait(mutex_);
-      // Sockets that wait are closed by the destructor.
+      // Requests that wait are dropped by the destructor.
       if (quit_) return;
-      socket = waiting_.front();
+      request = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    const std::string request = ReadRequest(socket);
-    if (!request.empty()) Write(socket, Answer(request, socket));
-    Close(socket);
+    Write(request.socket, Answer(request.text, request.socket));
+    CloseConnection(request.socket);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 #include "common/observe/http_request.h"
+#include "common/observe/request_reader.h"
 #include "common/rpc/tcp_listener.h"
 
 namespace lockstep {
@@ -38,11 +39,12 @@ struct StatusPage {
 // paths with 404.
 //
 // A connection carries one request, whose headers must arrive within a second
-// and have at most 8 KiB; bodies are never read. The number of served and
-// waiting connections is limited, and further ones are closed at once. So a
-// peer cannot hold memory, descriptors or, for long, a thread. Debian's HTTP
-// libraries do not guarantee that: cpp-httplib holds a whole body or line in
-// memory.
+// and have at most 8 KiB; bodies are never read. One thread reads all requests,
+// so connections without one delay no other; when too many of them are open,
+// the oldest is closed. The number of served and waiting connections is
+// limited, too. So a peer cannot hold memory, descriptors or, for long, a
+// thread. Debian's HTTP libraries do not guarantee that: cpp-httplib holds a
+// whole body or line in memory.
 //
 // Answers let a browser load nothing from elsewhere, and show them in no other
 // site's frame; requests for the name of another host are refused: see
@@ -75,21 +77,29 @@ class StatusServer {
  private:
   struct Served;
 
-  StatusServer(std::unique_ptr<TcpListener> listener, Options options);
+  StatusServer(std::unique_ptr<TcpListener> listener,
+               std::unique_ptr<RequestReader> reader, Options options);
 
-  void Enqueue(int socket) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A request that has arrived.
+  struct Request {
+    int socket = -1;
+    std::string text;
+  };
+
+  void Enqueue(Request request) ABSL_LOCKS_EXCLUDED(mutex_);
   void ServeAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the whole answer to a request that begins with `request`.
   std::string Answer(const std::string& request, int socket);
   std::string AnswerTo(const HttpRequest& request, int socket);
 
   const std::unique_ptr<TcpListener> listener_;
+  const std::unique_ptr<RequestReader> reader_;
   const Options options_;
   std::vector<std::unique_ptr<Served>> served_;  // one for each page
 
   Mutex mutex_;
   CondVar changed_;
-  std::deque<int> waiting_ ABSL_GUARDED_BY(mutex_);  // sockets
+  std::deque<Request> waiting_ ABSL_GUARDED_BY(mutex_);
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::vector<std::thread> threads_;

@@ -4,11 +4,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <list>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -247,6 +251,36 @@ TEST(StatusServerTest, IdleConnectionsDoNotStopAScrape) {
   for (const RawSocket& socket : idle) {
     EXPECT_TRUE(socket.IsClosedWithin(kPatienceMillis));
   }
+}
+
+TEST(StatusServerTest, SilentConnectionsThatKeepComingStopNoProbe) {
+  auto server = StatusServer::Start("127.0.0.1:0", OnePage());
+  ASSERT_OK(server);
+  const int port = (*server)->port();
+  std::atomic<bool> over = false;
+  std::thread peer([port, &over] {
+    std::list<RawSocket> silent;
+    while (!over) {
+      silent.remove_if(
+          [](const RawSocket& socket) { return socket.HasEnded(); });
+      while (silent.size() < 23) silent.emplace_back(port);
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  });
+  absl::SleepFor(absl::Milliseconds(200));
+  // From another address, as those of a kubelet: a peer has its own limit.
+  int healthy = 0;
+  for (int i = 0; i < 20; ++i) {
+    const RawSocket probe(port, "127.0.0.2");
+    probe.Send("GET /healthz HTTP/1.1\r\n\r\n");
+    if (probe.Receive(kPatienceMillis).starts_with("HTTP/1.1 200")) ++healthy;
+  }
+  over = true;
+  peer.join();
+
+  // Where a probe is slow, more than 16 other connections may come before its
+  // request.
+  EXPECT_GE(healthy, 15);
 }
 
 TEST(StatusServerTest, ConnectionsBeyondTheQueueAreClosed) {
