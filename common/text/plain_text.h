@@ -16,8 +16,13 @@ inline constexpr size_t kMaxPeerText = 1 << 10;
 // "..." if bytes were left out.
 std::string CutText(absl::string_view text, size_t most = kMaxPeerText);
 
-// Returns the text in one line: characters that control a terminal or begin a
-// new line are written as "\n", "\t" or "\x1b". Cut after `most` bytes.
+// True if the character, in UTF-8, steers the terminal, editor or browser that
+// shows it: a control character, an end of a line or paragraph, or a mark for
+// the direction of writing, with which text can pose as other text.
+bool Steers(absl::string_view character);
+
+// Returns the text in one line: characters for which Steers() is true are
+// written as "\n", "\t" or "\x1b". Cut after `most` bytes.
 std::string OneLine(absl::string_view text, size_t most);
 
 // True if OneLine() leaves the text unchanged.

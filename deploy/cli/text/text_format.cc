@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/text/plain_text.h"
 #include "common/text/utf8.h"
 
 namespace lockstep::cli {
@@ -23,17 +24,6 @@ absl::string_view FirstOf(absl::string_view text) {
   }
   while (bytes < text.size() && Continues(text[bytes])) ++bytes;
   return text.substr(0, bytes);
-}
-
-// Characters that steer a terminal: C1 controls, U+0080 to U+009F, and those of
-// the direction of writing, U+202A to U+202E and U+2066 to U+2069.
-bool Steers(absl::string_view character) {
-  const auto in = [character](absl::string_view first, absl::string_view last) {
-    return character.size() == first.size() && character >= first &&
-           character <= last;
-  };
-  return in("\xC2\x80", "\xC2\x9F") || in("\xE2\x80\xAA", "\xE2\x80\xAE") ||
-         in("\xE2\x81\xA6", "\xE2\x81\xA9");
 }
 
 bool IsPrintable(absl::string_view character) {

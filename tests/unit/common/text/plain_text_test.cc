@@ -36,6 +36,22 @@ TEST(PlainTextTest, ControlCharactersAreWrittenOut) {
   EXPECT_EQ(OneLine("abcdef", 3), "abc...");
 }
 
+// Text that is written from right to left, or looks as if it were of two lines,
+// can pose as other text.
+TEST(PlainTextTest, MarksForTheDirectionOfWritingAreWrittenOut) {
+  EXPECT_EQ(OneLine("a\u202eb\u2066c\u2069", 100),
+            "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6c\\xe2\\x81\\xa9");
+  EXPECT_EQ(OneLine("a\u2028b\u2029c", 100),
+            "a\\xe2\\x80\\xa8b\\xe2\\x80\\xa9c");
+  EXPECT_EQ(OneLine("a\u200eb\u200fc\u061cd", 100),
+            "a\\xe2\\x80\\x8eb\\xe2\\x80\\x8fc\\xd8\\x9cd");
+  EXPECT_FALSE(IsOneLine("a\u202eb", 100));
+  // Letters of such scripts, and the neighbours of the marks.
+  EXPECT_TRUE(IsOneLine("\u05d0\u0627 \u200d\u2010\u2027\u202f\u2065", 100));
+  // The beginning of a mark, at the end of the text.
+  EXPECT_TRUE(IsOneLine("a\xe2\x80", 100));
+}
+
 TEST(PlainTextTest, OneLineHasNoLineBreakAndIsShortEnough) {
   EXPECT_TRUE(IsOneLine("gr\u00fc\u00dfe", 100));
   EXPECT_TRUE(IsOneLine("", 0));
