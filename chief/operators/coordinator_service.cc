@@ -59,7 +59,8 @@ std::string StopReason(const v1::StopRequest& request) {
 // end, without which the job goes on. It may not have registered, so that it
 // does not know the job.
 absl::StatusOr<bool> StopsJob(const Caller& caller, const JobConfig& job,
-                              const v1::StopRequest& request) {
+                              const v1::StopRequest& request,
+                              LogBudget& budget) {
   if (request.hold() && !caller.HasOneOf(Bit(Role::kSteerer))) {
     return absl::PermissionDeniedError(
         "only operator/steer may hold a job that it stops; leave out hold");
@@ -71,8 +72,10 @@ absl::StatusOr<bool> StopsJob(const Caller& caller, const JobConfig& job,
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender));
   if (type != TaskType::kPs || sender.index <= 0) return true;
   if (!job.has_elastic_mirrors()) return true;
-  spdlog::info("{} ends, and the job goes on: {}", sender.ToString(),
-               StopReason(request));
+  if (budget.Take(Clock::Real().Now())) {
+    spdlog::info("{} ends, and the job goes on: {}", sender.ToString(),
+                 StopReason(request));
+  }
   return false;
 }
 
@@ -243,9 +246,12 @@ absl::Status CoordinatorService::HandleLeave(const Caller& caller,
   std::optional<Progress> progress;
   if (request.has_progress()) progress = FromProto(request.progress());
   const std::string reason = CutText(request.reason());
+  const bool repeated =
+      members_.Get(sender.task).state == MembershipTable::State::kLeft;
   LOCKSTEP_RETURN_IF_ERROR(answers_.Leave(sender, FromProto(request.cause()),
                                           reason, progress, clock_.Now()));
-  spdlog::info("{} left: {}", sender.task.ToString(), reason);
+  // A member may repeat the call without end.
+  if (!repeated) spdlog::info("{} left: {}", sender.task.ToString(), reason);
   return absl::OkStatus();
 }
 
@@ -318,7 +324,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Stop(
     grpc::CallbackServerContext* context, const v1::StopRequest* request,
     v1::StopResponse*) {
   const absl::StatusOr<bool> stops =
-      StopsJob(CallerOf(*context), options_.job, *request);
+      StopsJob(CallerOf(*context), options_.job, *request, farewells_);
   if (stops.ok() && *stops) {
     options_.on_stop(StopReason(*request), request->hold());
   }

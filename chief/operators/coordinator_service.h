@@ -14,6 +14,7 @@
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
 #include "common/base/clock.h"
+#include "common/base/log_budget.h"
 #include "common/base/mutex.h"
 #include "common/job/job_config.h"
 #include "common/rpc/security/caller.h"
@@ -135,6 +136,7 @@ class CoordinatorService final
   const Clock& clock_;
   const uint64_t job_fingerprint_;
   MemberAnswers answers_;
+  LogBudget farewells_;  // of servers without which the job goes on
 
   Mutex mutex_;
   std::string refusal_ ABSL_GUARDED_BY(mutex_);  // the last one in the log

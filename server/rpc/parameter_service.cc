@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -43,14 +44,16 @@ size_t BytesOf(const std::vector<LentBytes>& values) {
 }
 
 // Opens the memory that a worker offers. The reason of a failure is only
-// logged: in the answer it would show a caller which files the processes of
-// this host have open.
+// logged, within `budget`: in the answer it would show a caller which files the
+// processes of this host have open.
 absl::StatusOr<std::shared_ptr<const PeerMemory>> OpenOffered(
-    const v1::SharedFile& file, const TaskId& task) {
+    const v1::SharedFile& file, const TaskId& task, LogBudget& budget) {
   auto memory = PeerMemory::Open(FromProto(file), PeerMemory::Require::kSealed);
   if (memory.ok() || absl::IsInvalidArgument(memory.status())) return memory;
-  spdlog::info("shares no memory with {}: {}", task.ToString(),
-               std::string(memory.status().message()));
+  if (budget.Take(Clock::Real().Now())) {
+    spdlog::info("shares no memory with {}: {}", task.ToString(),
+                 std::string(memory.status().message()));
+  }
   return absl::NotFoundError(
       "this server cannot open the memory: it is of another host, container or "
       "user, or does not match its description; the server's log says which");
@@ -340,8 +343,9 @@ absl::StatusOr<v1::OpenSharedMemoryResponse> ParameterService::HandleOpen(
   // either.
   LOCKSTEP_ASSIGN_OR_RETURN(PartValues::Shared shared,
                             shard->state().values().Share());
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<const PeerMemory> memory,
-                            OpenOffered(request.gradients(), sender.task));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<const PeerMemory> memory,
+      OpenOffered(request.gradients(), sender.task, unshared_));
   // The chief may have expired the worker meanwhile.
   LOCKSTEP_RETURN_IF_ERROR(host_.ShareGradients(
       sender.job_id, sender.task, sender.incarnation, shard, std::move(memory),

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/log_budget.h"
 #include "common/wire/tensor_message.h"
 #include "lockstep/v1/parameter.grpc.pb.h"
 #include "server/calls/peer_budget.h"
@@ -98,6 +99,7 @@ class ParameterService final
   Replies& replies_;
   Moved moved_ = [](size_t) {};
   PeerBudget answers_{kUnreadRows};
+  LogBudget unshared_;  // of memory that could not be opened
 };
 
 }  // namespace lockstep::server

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/shared_memory_codec.h"
 
@@ -32,8 +33,10 @@ absl::Status SharedInbox::Read(const v1::ParcelHeader& header,
       absl::StatusOr<std::shared_ptr<const PeerMemory>> mapped =
           PeerMemory::Open(file, PeerMemory::Require::kSealed);
       if (!mapped.ok()) {
-        spdlog::info("shares no memory with rank {}: {}", rank,
-                     std::string(mapped.status().message()));
+        if (unshared_.Take(Clock::Real().Now())) {
+          spdlog::info("shares no memory with rank {}: {}", rank,
+                       std::string(mapped.status().message()));
+        }
         return absl::NotFoundError(absl::StrCat(
             "cannot map the sender's memory: ", mapped.status().message()));
       }

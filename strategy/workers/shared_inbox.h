@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/base/log_budget.h"
 #include "common/base/mutex.h"
 #include "common/memory/shared_memory.h"
 #include "lockstep/v1/group.pb.h"
@@ -40,6 +41,7 @@ class SharedInbox {
   mutable Mutex mutex_;
   std::map<int, Mapped> mapped_
       ABSL_GUARDED_BY(mutex_);  // by the sender's rank
+  LogBudget unshared_;          // of memory that could not be mapped
 };
 
 }  // namespace lockstep::strategy

@@ -109,6 +109,18 @@ TEST_F(CoordinatorBoundsTest, RepeatedRegistrationIsLoggedOnce) {
   EXPECT_THAT(lines, SizeIs(1));
 }
 
+TEST_F(CoordinatorBoundsTest, RepeatedDepartureIsLoggedOnce) {
+  ASSERT_OK(Register(Registration(Worker(1))));
+  v1::LeaveRequest leave;
+  *leave.mutable_identity() = Worker(1);
+  leave.set_reason("asked to stop");
+  const std::vector<std::string> lines = Logged([&] {
+    for (int i = 0; i < 5; ++i) EXPECT_OK(Call(*stub_, &Stub::Leave, leave));
+  });
+
+  EXPECT_THAT(lines, SizeIs(1));
+}
+
 TEST_F(CoordinatorBoundsTest, TaskThatWantsAnotherJobIsLoggedOnce) {
   v1::RegisterRequest request = Registration(Worker(1));
   const std::vector<std::string> lines = Logged([&] {
