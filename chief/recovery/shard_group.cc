@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "chief/checkpoint/finite_values.h"
 #include "chief/checkpoint/initial_values_text.h"
 #include "common/base/status_macros.h"
 #include "common/wire/incarnation_bounds.h"
@@ -211,6 +212,8 @@ absl::StatusOr<std::string> ShardGroup::WriteInitialValuesOf(
   const auto write = [&]() -> absl::StatusOr<std::string> {
     LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader reader,
                               SafetensorsReader::Open(file));
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckFinite(reader, map.plan.variables, on_transferred));
     LOCKSTEP_ASSIGN_OR_RETURN(const int found,
                               WriteInitialValues(reader, map, on_transferred));
     std::string text = InitialValuesText(reader, map.plan.variables);

@@ -114,7 +114,8 @@ class ShardGroup {
   // Writes the values of checkpoint.initial_values, the path `file`. Returns
   // InitialValuesText() of it.
   //
-  //   kFailedPrecondition  the file has no variable of the job
+  //   kFailedPrecondition  the file has no variable of the job, or NaN or an
+  //                        infinity in one that is no buffer
   //   kCancelled           `on_transferred` has ended it
   //   others               as chief::WriteInitialValues(), or of the file
   absl::StatusOr<std::string> WriteInitialValuesOf(
