@@ -272,6 +272,12 @@ class Engine {
   // of 2 gradients of 12 parts"; empty if it lacks none.
   virtual std::string WaitsFor() const = 0;
 
+  // Shared work: false if parts of this server lack the gradient of the number
+  // of `pass` in `attempt` of the step at hand. True of all other passes.
+  virtual bool HasGradientOf(const Pass& /*pass*/, int64_t /*attempt*/) const {
+    return true;
+  }
+
  private:
   static absl::Status NotMirrored() {
     return absl::FailedPreconditionError(

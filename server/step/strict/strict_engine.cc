@@ -321,6 +321,21 @@ Engine::Arrivals StrictEngine::arrivals() const {
   return arrivals;
 }
 
+bool StrictEngine::HasGradientOf(const Pass& pass, int64_t attempt) const {
+  MutexLock lock(mutex_);
+  if (!options_.shared || pass.local_step != step_ || attempt != attempt_) {
+    return true;
+  }
+  const Contributor who = ContributorOf(pass, options_.shared);
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    // `updating` proves nothing: it may be work of an older attempt.
+    if (part.updated || squares_.has(static_cast<int>(i))) continue;
+    if (part.collected.count(who) == 0) return false;
+  }
+  return true;
+}
+
 std::string StrictEngine::WaitsFor() const {
   MutexLock lock(mutex_);
   WaitCounts waits{.gradients = replicas_};

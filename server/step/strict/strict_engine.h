@@ -118,6 +118,8 @@ class StrictEngine final : public Engine {
   ShardAnswers StartAttempt(int64_t step, int64_t attempt) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   Arrivals arrivals() const override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasGradientOf(const Pass& pass, int64_t attempt) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t step() const override ABSL_LOCKS_EXCLUDED(mutex_);
   std::string WaitsFor() const override ABSL_LOCKS_EXCLUDED(mutex_);
 

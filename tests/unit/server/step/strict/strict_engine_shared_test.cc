@@ -63,6 +63,33 @@ TEST(StrictEngineSharedTest, FirstGradientOfASharedNumberCounts) {
   EXPECT_THAT(updater.updates()[0].gradients, ElementsAre(4, 5));
 }
 
+TEST(StrictEngineSharedTest, GradientOfANumberIsHereOnceAllPartsHaveIt) {
+  FakePartUpdater updater(2);
+  StrictEngine shard(
+      {.replicas_to_aggregate = 2, .total_num_replicas = 2, .shared = true},
+      updater);
+  const auto pass = [](int worker, int number) {
+    return Pass{worker, 1, 0, 1, number};
+  };
+  EXPECT_FALSE(shard.HasGradientOf(pass(0, 1), 1));
+  ASSERT_OK(shard.AddPush(1, PushOf(pass(0, 1), 1, 0, 1, 5)));
+  EXPECT_FALSE(shard.HasGradientOf(pass(0, 1), 1));
+  ASSERT_OK(shard.AddPush(2, PushOf(pass(0, 1), 1, 1, 1, 5)));
+
+  EXPECT_TRUE(shard.HasGradientOf(pass(0, 1), 1));
+  // It is that of every worker.
+  EXPECT_TRUE(shard.HasGradientOf(pass(1, 1), 1));
+  EXPECT_FALSE(shard.HasGradientOf(pass(0, 0), 1));
+
+  // Parts that are updated have all gradients.
+  ASSERT_OK(shard.AddPush(3, PushOf(pass(1, 0), 1, 0, 2, 4)));
+  EXPECT_TRUE(shard.HasGradientOf(pass(1, 0), 1));
+  // The gate decides about other attempts and steps.
+  shard.StartAttempt(0, 2);
+  EXPECT_TRUE(shard.HasGradientOf(pass(0, 1), 1));
+  EXPECT_FALSE(shard.HasGradientOf(pass(0, 1), 2));
+}
+
 // Gradients of blocks of the old size arrive until the attempt begins.
 TEST(StrictEngineSharedTest, FewerBlocksCompleteNoAttemptBeforeTheNext) {
   FakePartUpdater updater(1);
