@@ -21,8 +21,12 @@ absl::Status CheckSender(const Caller& caller, const v1::GroupMember& sender) {
 // Owns: itself, until gRPC is done with the call.
 class ParcelReactor final : public grpc::ServerReadReactor<v1::GiveRequest> {
  public:
-  ParcelReactor(Caller caller, GroupHandler& handler)
-      : caller_(std::move(caller)), handler_(handler) {
+  ParcelReactor(grpc::CallbackServerContext* context, GroupHandler& handler,
+                ParcelCalls& calls)
+      : context_(context),
+        caller_(CallerOf(*context)),
+        handler_(handler),
+        calls_(calls) {
     StartRead(&request_);
   }
 
@@ -32,7 +36,10 @@ class ParcelReactor final : public grpc::ServerReadReactor<v1::GiveRequest> {
     Finish(ToGrpcStatus(status));
   }
 
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    calls_.End(header_.sender().rank(), context_);
+    delete this;
+  }
 
  private:
   absl::Status Take() {
@@ -45,6 +52,7 @@ class ParcelReactor final : public grpc::ServerReadReactor<v1::GiveRequest> {
     LOCKSTEP_RETURN_IF_ERROR(CheckSender(caller_, header_.sender()));
     // Before the payload: the bytes of a parcel that is refused are not held.
     LOCKSTEP_RETURN_IF_ERROR(handler_.Admit(header_));
+    calls_.Begin(header_.sender().rank(), context_);
     LOCKSTEP_ASSIGN_OR_RETURN(reader_, ParcelReader::Make(header_));
     return header_.has_shared() ? handler_.Read(header_, *reader_)
                                 : absl::OkStatus();
@@ -60,14 +68,30 @@ class ParcelReactor final : public grpc::ServerReadReactor<v1::GiveRequest> {
     return handler_.Arrive(header_, std::move(leaves));
   }
 
+  grpc::CallbackServerContext* const context_;
   const Caller caller_;
   GroupHandler& handler_;
+  ParcelCalls& calls_;
   v1::GiveRequest request_;
   v1::ParcelHeader header_;
   std::optional<ParcelReader> reader_;
 };
 
 }  // namespace
+
+void ParcelCalls::Begin(int rank, grpc::CallbackServerContext* context) {
+  MutexLock lock(mutex_);
+  grpc::CallbackServerContext*& call = calls_[rank];
+  // Under the lock: End() has not been called for it.
+  if (call != nullptr) call->TryCancel();
+  call = context;
+}
+
+void ParcelCalls::End(int rank, grpc::CallbackServerContext* context) {
+  MutexLock lock(mutex_);
+  const auto found = calls_.find(rank);
+  if (found != calls_.end() && found->second == context) calls_.erase(found);
+}
 
 grpc::ServerUnaryReactor* GroupService::Greet(
     grpc::CallbackServerContext* context, const v1::GreetRequest* request,
@@ -93,7 +117,7 @@ grpc::ServerUnaryReactor* GroupService::Greet(
 
 grpc::ServerReadReactor<v1::GiveRequest>* GroupService::Give(
     grpc::CallbackServerContext* context, v1::GiveResponse* /*response*/) {
-  return new ParcelReactor(CallerOf(*context), handler_);
+  return new ParcelReactor(context, handler_, parcels_);
 }
 
 }  // namespace lockstep::strategy

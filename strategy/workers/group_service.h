@@ -1,10 +1,13 @@
 #ifndef LOCKSTEP_STRATEGY_WORKERS_GROUP_SERVICE_H_
 #define LOCKSTEP_STRATEGY_WORKERS_GROUP_SERVICE_H_
 
+#include <map>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/mutex.h"
 #include "common/collective/group_view.h"
 #include "common/collective/value.h"
 #include "lockstep/v1/group.grpc.pb.h"
@@ -42,6 +45,25 @@ class GroupHandler {
                               std::vector<Leaf> leaves) = 0;
 };
 
+// ParcelCalls are the calls that give parcels, one for each sender. A sender
+// gives one parcel at a time, so a further call means that it has given up the
+// one before, whose bytes must not be held for as long as it stays open.
+//
+// Threads: safe to share.
+class ParcelCalls {
+ public:
+  // Cancels the call before of the same sender, if there is one.
+  void Begin(int rank, grpc::CallbackServerContext* context)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Must be called before the context is destroyed.
+  void End(int rank, grpc::CallbackServerContext* context)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::map<int, grpc::CallbackServerContext*> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
 // GroupService serves the calls of the other members of a group.
 //
 // Threads: gRPC calls it from its own threads; no call waits.
@@ -59,6 +81,7 @@ class GroupService final : public v1::GroupService::CallbackService {
 
  private:
   GroupHandler& handler_;
+  ParcelCalls parcels_;
 };
 
 }  // namespace lockstep::strategy

@@ -228,6 +228,32 @@ TEST_F(GroupCallsTest, ParcelsThatCannotBeAreRefused) {
   EXPECT_THAT(Give(Header(0)), IsOk()) << "none of them counted";
 }
 
+// Otherwise a member could fill this one's memory with parcels that it begins.
+TEST_F(GroupCallsTest, AFurtherParcelEndsTheOneBeforeIt) {
+  const auto group = Formed();
+  v1::ParcelHeader header = Header(0);
+  EncodeLeaves({*Value::Zeros(ElementType::kFloat32, {100})}, header);
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(absl::Seconds(30)));
+  v1::GiveResponse response;
+  const auto open = stub_->Give(&context, &response);
+  v1::GiveRequest part;
+  *part.mutable_header() = header;
+  ASSERT_TRUE(open->Write(part));
+  part.set_payload("");
+  // The receiver may read the header of the second one first, so that the first
+  // one ends it; one after that has the first one before it.
+  while (open->Write(part)) {
+    Give(header, {std::string(400, 'y')}).IgnoreError();
+  }
+
+  EXPECT_THAT(Give(header, {std::string(400, 'y')}), IsOk());
+  EXPECT_EQ(open->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  const auto answer =
+      group->Exchange("sum", {*Value::Zeros(ElementType::kFloat32, {100})});
+  EXPECT_THAT(answer, IsOk());
+}
+
 TEST_F(GroupCallsTest, AMemberThatCannotMapTheMemoryGetsThePayload) {
   const auto group = Formed();
   const Value large = *Value::Zeros(ElementType::kFloat32, {50'000});
