@@ -22,6 +22,18 @@ void AddWorkers(const std::vector<Contributor>& from, std::set<int>& to) {
   for (const Contributor& who : from) to.insert(who.first);
 }
 
+// True if the gradient of `who` has arrived for all parts. `updating` of a part
+// proves nothing: it may be work of an older attempt.
+template <typename Part>
+bool AllHave(const std::vector<Part>& parts, const MeanSquares& squares,
+             const Contributor& who) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].updated || squares.has(static_cast<int>(i))) continue;
+    if (parts[i].collected.count(who) == 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 StrictEngine::StrictEngine(const Options& options, PartUpdater& updater)
@@ -323,17 +335,8 @@ Engine::Arrivals StrictEngine::arrivals() const {
 
 bool StrictEngine::HasGradientOf(const Pass& pass, int64_t attempt) const {
   MutexLock lock(mutex_);
-  if (!options_.shared || pass.local_step != step_ || attempt != attempt_) {
-    return true;
-  }
-  const Contributor who = ContributorOf(pass, options_.shared);
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    const Part& part = parts_[i];
-    // `updating` proves nothing: it may be work of an older attempt.
-    if (part.updated || squares_.has(static_cast<int>(i))) continue;
-    if (part.collected.count(who) == 0) return false;
-  }
-  return true;
+  return !options_.shared || pass.local_step != step_ || attempt != attempt_ ||
+         AllHave(parts_, squares_, ContributorOf(pass, options_.shared));
 }
 
 std::string StrictEngine::WaitsFor() const {
