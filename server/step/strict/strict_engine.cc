@@ -255,9 +255,8 @@ void StrictEngine::CancelTake(uint64_t ticket) {
 
 absl::Status StrictEngine::Learn(int64_t step) {
   if (step != step_ + 1 || !prepared()) return absl::OkStatus();
-  if (options_.gate != nullptr && options_.gate->global_step() < step) {
-    return absl::OkStatus();
-  }
+  const Gate* gate = options_.gate;
+  if (gate != nullptr && gate->global_step() < step) return absl::OkStatus();
   // The gate has committed the step for the whole job, so this server follows.
   return CommitLocked(step);
 }
@@ -323,8 +322,7 @@ int64_t StrictEngine::step() const {
 
 Engine::Arrivals StrictEngine::arrivals() const {
   MutexLock lock(mutex_);
-  Arrivals arrivals;
-  arrivals.attempt = attempt_;
+  Arrivals arrivals = {attempt_, 0, {}};
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (HasAll(i) || mirror_.copied(i)) continue;
     ++arrivals.open_parts;
