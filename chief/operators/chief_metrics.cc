@@ -1,5 +1,7 @@
 #include "chief/operators/chief_metrics.h"
 
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +39,24 @@ void AddCheckpoint(const StatusTable::View& job, MetricFamilies& metrics) {
       absl::ToDoubleSeconds(job.last_checkpoint_at - absl::UnixEpoch()));
 }
 
-void AddDeaths(const StatusTable::View& job, MetricFamilies& metrics) {
+// A job need not have an evaluator, and the cluster does not say if it has.
+bool IsOfTheJob(const MembershipTable::Member& member) {
+  return member.task.type != TaskType::kEvaluator || member.incarnation != 0;
+}
+
+// By task. Also those of none: Prometheus sees no increase in a counter that
+// first appears with its first death.
+std::map<std::string, int64_t> DeathCounts(const MeasuredJob& measured) {
+  std::map<std::string, int64_t> counts = measured.job.death_counts;
+  counts.try_emplace("chief", 0);
+  for (const MembershipTable::Member& member : measured.members) {
+    if (IsOfTheJob(member)) counts.try_emplace(member.task.ToString(), 0);
+  }
+  return counts;
+}
+
+void AddDeaths(const MeasuredJob& measured, MetricFamilies& metrics) {
+  const StatusTable::View& job = measured.job;
   metrics.Counter("lockstep_recoveries_total",
                   "Times that a server was away, and the job went on.",
                   static_cast<double>(job.losses.recoveries));
@@ -50,7 +69,7 @@ void AddDeaths(const StatusTable::View& job, MetricFamilies& metrics) {
   metrics.Counter("lockstep_stood_still_seconds_total",
                   "Time that the job waited for servers that were away.",
                   absl::ToDoubleSeconds(job.losses.stood_still));
-  for (const auto& [task, count] : job.death_counts) {
+  for (const auto& [task, count] : DeathCounts(measured)) {
     // "worker 1": the type and the index of TaskId::ToString(). A death of the
     // chief is that of "chief".
     const std::vector<std::string> words = absl::StrSplit(task, ' ');
@@ -93,14 +112,11 @@ MetricFamilies ChiefMetrics(const MeasuredJob& measured) {
   AddJob(measured, metrics);
   AddCheckpoint(measured.job, metrics);
   AddScore(measured.job, metrics);
-  AddDeaths(measured.job, metrics);
+  AddDeaths(measured, metrics);
   std::vector<WorkerProgress> workers;
   for (const MembershipTable::Member& member : measured.members) {
     const MetricLabels labels = LabelsOf(member.task);
-    // A job need not have an evaluator, and the cluster does not say if it has.
-    if (member.task.type == TaskType::kEvaluator && member.incarnation == 0) {
-      continue;
-    }
+    if (!IsOfTheJob(member)) continue;
     metrics.Gauge("lockstep_member_alive", "1 while it keeps its lease.",
                   member.state == MembershipTable::State::kAlive ? 1. : 0.,
                   labels);

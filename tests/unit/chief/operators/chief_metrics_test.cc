@@ -84,6 +84,25 @@ TEST(ChiefMetricsTest, AgesAndDeathsAreThereForAlerts) {
                               "index=\"0\"} 1\n"));
 }
 
+// An alert on the increase of a counter needs its value before the first death.
+TEST(ChiefMetricsTest, DeathsAreCountedFromZero) {
+  MeasuredJob measured{
+      .members = {Member(TaskType::kPs, 0, State::kAlive),
+                  Member(TaskType::kWorker, 1, State::kDead),
+                  Member(TaskType::kEvaluator, 0, State::kMissing)}};
+  measured.job.death_counts["worker 1"] = 2;
+
+  const std::string text = ChiefMetrics(measured).ToText();
+
+  EXPECT_THAT(text, HasSubstr("lockstep_member_deaths_total{task=\"chief\","
+                              "index=\"0\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("lockstep_member_deaths_total{task=\"ps\","
+                              "index=\"0\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("lockstep_member_deaths_total{task=\"worker\","
+                              "index=\"1\"} 2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("task=\"evaluator\"")));
+}
+
 TEST(ChiefMetricsTest, MembersAreAliveOrNot) {
   const std::string text =
       ChiefMetrics({.members = {Member(TaskType::kPs, 0, State::kAlive),
