@@ -79,7 +79,14 @@ absl::Status ChiefFlags::Secure() const {
   }
   // The link of a run with --insecure does not exist, and that of a run which
   // is over leads nowhere.
-  if (directory.empty()) return absl::OkStatus();
+  if (directory.empty()) {
+    if (identity_map_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--identity_map is ", identity_map_,
+                     ", but there is no --tls_dir: without certificates no "
+                     "process has a role; name the operator's directory "
+                     "with --tls_dir, or leave the map out"));
+  }
   // The command itself says what is wrong, once, see ExplainCall().
   spdlog::set_level(spdlog::level::off);
   return UseOperatorCertificate(directory, identity_map_);

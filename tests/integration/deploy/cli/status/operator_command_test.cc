@@ -241,6 +241,13 @@ TEST_F(OperatorCommandTest, ExactlyOneChiefIsWanted) {
   EXPECT_THAT(Err(), HasSubstr("2 of"));
 }
 
+TEST_F(OperatorCommandTest, AnIdentityMapWithoutCertificatesIsRefused) {
+  EXPECT_EQ(Status({"--chief", chief_.address(), "--identity_map", "map"}), 2);
+
+  EXPECT_THAT(Err(), HasSubstr("--identity_map is map, but there is no "
+                               "--tls_dir"));
+}
+
 TEST_F(OperatorCommandTest, NonsenseIsRefused) {
   EXPECT_EQ(Status(Chief("no-port")), 2);
   EXPECT_THAT(Err(), HasSubstr("--chief"));
