@@ -2,15 +2,13 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "common/base/input_file.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster_environment.h"
 #include "common/json/bounded_json.h"
@@ -21,20 +19,11 @@ namespace {
 // Reads one byte more than a document may have, so that the parser notices an
 // oversized document.
 absl::StatusOr<std::string> ReadDocumentFile(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  std::string text(kMaxJsonBytes + 1, '\0');
-  if (file.is_open()) {
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  }
-  if (!file.is_open() || file.bad()) {
-    return absl::NotFoundError(absl::StrCat(
-        "the cluster file ", name, " cannot be read: ", std::strerror(errno),
-        "; check the name and its rights"));
-  }
-  // A short read is the usual case and sets failbit, which is not an error
-  // here.
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
+  absl::StatusOr<std::string> text = ReadInputFile(name, kMaxJsonBytes + 1);
+  if (text.ok()) return text;
+  return absl::NotFoundError(absl::StrCat(
+      "the cluster file ", name, " cannot be read: ", text.status().message(),
+      "; check the name and its rights"));
 }
 
 // Returns the variables of this process that TfConfigOfEnvironment reads.

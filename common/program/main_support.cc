@@ -1,13 +1,10 @@
 #include "common/program/main_support.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <utility>
@@ -18,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/clock.h"
 #include "common/base/fault_points.h"
+#include "common/base/input_file.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_status.h"
@@ -296,19 +294,15 @@ absl::StatusOr<JobConfig> LoadJob(const JobFlags& flags) {
         "is missing; this process runs the chief and needs the job file");
   }
   // One byte more than ParseJobText() takes: the file may have no end.
-  std::string text(kMaxJobTextBytes + 1, '\0');
-  std::ifstream file(flags.file, std::ios::binary);
-  if (file.is_open()) {
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  }
-  if (!file.is_open() || file.bad()) {
+  const absl::StatusOr<std::string> text =
+      ReadInputFile(flags.file, kMaxJobTextBytes + 1);
+  if (!text.ok()) {
     return absl::NotFoundError(absl::StrCat(
-        "the job file ", flags.file, " cannot be read: ", strerror(errno),
-        "; check the name and its rights"));
+        "the job file ", flags.file, " cannot be read: ",
+        text.status().message(), "; check the name and its rights"));
   }
-  text.resize(static_cast<size_t>(file.gcount()));
   LOCKSTEP_ASSIGN_OR_RETURN(JobConfig job,
-                            ParseJobText(text, flags.file, flags.overrides));
+                            ParseJobText(*text, flags.file, flags.overrides));
   LOCKSTEP_RETURN_IF_ERROR(ValidateJobConfig(job));
   // Before the chief fills in fields: see JobWarnings().
   for (const std::string& warning : JobWarnings(job)) {

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/input_file.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/security/access_table.h"
@@ -24,16 +23,12 @@ constexpr std::chrono::seconds kReload(1);
 constexpr absl::Duration kRemindEvery = absl::Hours(6);
 
 absl::StatusOr<std::string> ReadMap(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  // An empty file gives nothing to copy, which would count as a failure.
-  file.peek();
-  if (file.eof()) return "";
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return absl::NotFoundError(
-        absl::StrCat("--identity_map: cannot read ", path));
-  }
-  return text.str();
+  // One byte more than ParseIdentityMap() takes.
+  absl::StatusOr<std::string> text =
+      ReadInputFile(path, kLargestIdentityMap + 1);
+  if (text.ok()) return text;
+  return absl::NotFoundError(absl::StrCat("--identity_map: cannot read ", path,
+                                          ": ", text.status().message()));
 }
 
 struct OwnHolder {
