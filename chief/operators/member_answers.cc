@@ -64,13 +64,14 @@ absl::Status CheckKnowsScores(const Sender& sender,
       "incarnation, and score the newest checkpoint again");
 }
 
-// A worker computes by the job that it was told when it registered. One that an
-// earlier chief has told another job, because the job file has been edited,
-// must learn this one; servers learn it when they are opened again.
+// A worker computes by the job that it was told when it registered, and both
+// workers and servers send heartbeats and wait for a chief by its times. One
+// that an earlier chief has told another job, because the job file has been
+// edited, must learn this one. An evaluator registers anew with each chief.
 absl::Status CheckKnowsJob(const MemberAnswers::Heartbeat& heartbeat,
                            uint64_t job_fingerprint,
                            const MembershipTable& members) {
-  if (heartbeat.sender.task.type != TaskType::kWorker ||
+  if (heartbeat.sender.task.type == TaskType::kEvaluator ||
       heartbeat.job_fingerprint == 0 ||
       heartbeat.job_fingerprint == job_fingerprint ||
       members.Get(heartbeat.sender.task).incarnation != 0) {

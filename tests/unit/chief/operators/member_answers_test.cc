@@ -152,9 +152,20 @@ TEST_F(MemberAnswersTest, WorkerThatKnowsAnotherJobFileMustRegisterAgain) {
   heartbeat.job_fingerprint = kJobFile;
   EXPECT_THAT(answers_.Hear(heartbeat, now_), IsOk());
 
-  // Servers learn an edited job when they are opened again.
+  heartbeat.sender = Worker(2);
+  heartbeat.job_fingerprint = kJobFile + 1;
+  EXPECT_THAT(answers_.Hear(heartbeat, now_), IsOk());
+}
+
+// It would send heartbeats at the intervals of the job file before.
+TEST_F(MemberAnswersTest, ServerThatKnowsAnotherJobFileMustRegisterAgain) {
+  MemberAnswers::Heartbeat heartbeat;
+  heartbeat.protocol = kProtocol;
   heartbeat.sender = Server(1);
   heartbeat.job_fingerprint = kJobFile + 1;
+  EXPECT_THAT(answers_.Hear(heartbeat, now_),
+              StatusIs(Code::kAborted, HasSubstr("another job file")));
+  EXPECT_THAT(Register(Server(1)), IsOk());
   EXPECT_THAT(answers_.Hear(heartbeat, now_), IsOk());
 }
 
