@@ -13,15 +13,18 @@ struct Figure {
   const char* help;
   bool counts;
   double (*of)(const Progress&);
+  bool reported = true;  // in heartbeats, so that the chief knows it
 };
 
 constexpr bool kGauge = false;
 constexpr bool kCounter = true;
 
+double LossOf(const Progress& progress) { return progress.loss; }
+
 constexpr Figure kFigures[] = {
     {"local_step", "Global step of the pass at hand.", kGauge,
      [](const Progress& p) { return static_cast<double>(p.local_step); }},
-    {"passes_total", "Passes begun.", kCounter,
+    {"passes_total", "Passes computed.", kCounter,
      [](const Progress& p) { return static_cast<double>(p.passes); }},
     {"accepted_total", "Passes whose gradient counted.", kCounter,
      [](const Progress& p) { return static_cast<double>(p.accepted); }},
@@ -35,9 +38,11 @@ constexpr Figure kFigures[] = {
     {"non_finite_total",
      "Elements of gradients that were NaN or infinite, on this worker.",
      kCounter,
-     [](const Progress& p) { return static_cast<double>(p.non_finite); }},
-    {"loss", "Mean loss of the last pass.", kGauge,
-     [](const Progress& p) { return p.loss; }},
+     [](const Progress& p) { return static_cast<double>(p.non_finite); },
+     /*reported=*/false},
+    {"loss",
+     "Mean loss of the last pass; absent unless it is recent and finite.",
+     kGauge, &LossOf},
 };
 
 }  // namespace
@@ -46,8 +51,12 @@ MetricFamilies ProgressMetrics(absl::string_view prefix,
                                const std::vector<WorkerProgress>& workers) {
   MetricFamilies metrics;
   for (const Figure& figure : kFigures) {
+    if (prefix == kReportedProgress && !figure.reported) continue;
     const std::string name = absl::StrCat(prefix, figure.name);
     for (const WorkerProgress& worker : workers) {
+      // A mean over workers would be wrong with the 0 of one without a pass,
+      // and NaN with one whose last pass is old.
+      if (figure.of == &LossOf && !worker.progress.HasLoss()) continue;
       const double value = figure.of(worker.progress);
       if (figure.counts) {
         metrics.Counter(name, figure.help, value, worker.labels);

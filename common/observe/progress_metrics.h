@@ -20,7 +20,8 @@ struct WorkerProgress {
 constexpr char kOwnProgress[] = "lockstep_worker_";
 constexpr char kReportedProgress[] = "lockstep_member_";
 
-// Returns the progress of workers as metrics.
+// Returns the progress of workers as metrics, with kReportedProgress only what
+// heartbeats report.
 MetricFamilies ProgressMetrics(absl::string_view prefix,
                                const std::vector<WorkerProgress>& workers);
 

@@ -1,10 +1,17 @@
 #include "common/observe/progress_metrics.h"
 
+#include <limits>
+#include <string>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Progress SomeProgress() {
   Progress progress;
@@ -27,8 +34,29 @@ TEST(ProgressMetricsTest, EachFigureHasAMetric) {
         "lockstep_worker_examples_total 900\n",
         "lockstep_worker_waiting_seconds_total 1.5\n",
         "lockstep_worker_loss 0.25\n"}) {
-    EXPECT_THAT(text, ::testing::HasSubstr(line));
+    EXPECT_THAT(text, HasSubstr(line));
   }
+}
+
+TEST(ProgressMetricsTest, LossIsThereWhenItIsRecentAndFinite) {
+  Progress without = SomeProgress();
+  without.loss = std::numeric_limits<double>::quiet_NaN();
+  const std::string text =
+      ProgressMetrics(kReportedProgress, {{{{"index", "0"}}, Progress()},
+                                          {{{"index", "1"}}, without},
+                                          {{{"index", "2"}}, SomeProgress()}})
+          .ToText();
+  EXPECT_THAT(text, HasSubstr("\nlockstep_member_loss{index=\"2\"} 0.25\n"));
+  EXPECT_THAT(text, Not(HasSubstr("lockstep_member_loss{index=\"0\"}")));
+  EXPECT_THAT(text, Not(HasSubstr("lockstep_member_loss{index=\"1\"}")));
+}
+
+TEST(ProgressMetricsTest, ChiefTellsNothingThatHeartbeatsDoNotReport) {
+  const std::vector<WorkerProgress> workers = {{{}, SomeProgress()}};
+  EXPECT_THAT(ProgressMetrics(kOwnProgress, workers).ToText(),
+              HasSubstr("non_finite"));
+  EXPECT_THAT(ProgressMetrics(kReportedProgress, workers).ToText(),
+              Not(HasSubstr("non_finite")));
 }
 
 TEST(ProgressMetricsTest, WorkersOfOneNameStandTogether) {
