@@ -273,9 +273,9 @@ void AddTransferFlags(FlagParser& parser, TransferFlags& flags) {
                   "card or the GPU. Default: all nodes.")
       ->check(CLI::Range(0, 1023));
   parser.app()
-      .add_option_function<int>(
+      .add_option_function<int64_t>(
           "--chief_wait",
-          [&flags](int seconds) {
+          [&flags](int64_t seconds) {
             flags.chief_wait =
                 seconds > 0 ? absl::Seconds(seconds) : absl::InfiniteDuration();
           },
