@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -61,7 +60,6 @@ TEST_F(InputFileTest, PipeIsReadToItsEnd) {
   std::thread writer([&path] {
     std::ofstream file(path);
     file << "one" << std::flush;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     file << "two";
   });
 
