@@ -1,17 +1,17 @@
 #include "worker/client/pushes.h"
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/fault_points.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/numeric/bfloat16.h"
-#include "common/wire/tensor_message.h"
 #include "common/wire/wire_codec.h"
-#include "lockstep/v1/parameter.pb.h"
 #include "worker/client/chunk_messages.h"
 #include "worker/client/exchange/call_deadline.h"
 #include "worker/client/exchange/push_answers.h"
@@ -20,6 +20,10 @@ namespace lockstep::worker {
 namespace {
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
+
+// The answers to the push that has made the last step may come after the answer
+// that training is over.
+constexpr absl::Duration kLastAnswers = absl::Milliseconds(500);
 
 PushOutcome OutcomeOf(int outcome) {
   switch (outcome) {
@@ -40,10 +44,33 @@ struct Pushes::Active {
   Active(const PushId& of, int num_servers)
       : id(of), answers(of, num_servers) {}
 
+  // Brackets the use of an answer. False if the push was given up: then the
+  // answer must change nothing.
+  bool BeginUse() {
+    MutexLock lock(mutex);
+    if (given_up) return false;
+    ++uses;
+    return true;
+  }
+  void EndUse() {
+    MutexLock lock(mutex);
+    --uses;
+    unused.SignalAll();
+  }
+  // Returns when no answer is in use.
+  void GiveUp() {
+    MutexLock lock(mutex);
+    given_up = true;
+    while (uses > 0) unused.Wait(mutex);
+  }
+
   const PushId id;
   v1::PushHeader header;
 
   Mutex mutex;
+  CondVar unused;
+  int uses ABSL_GUARDED_BY(mutex) = 0;
+  bool given_up ABSL_GUARDED_BY(mutex) = false;
   PushAnswers answers ABSL_GUARDED_BY(mutex);
   std::unique_ptr<ChunkTransfer> transfer;
 
@@ -79,10 +106,23 @@ void Pushes::OnNewChunks() {
 
 absl::Status Pushes::Take(const grpc::ByteBuffer& response, int server,
                           size_t index, Active& push) {
-  const Chunk& chunk = chunks_.chunk(server, index);
   v1::PushResult result;
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, result, payload));
+  if (!push.BeginUse()) return absl::OkStatus();
+  const absl::Status stored = Store(result, payload, server, index, push.id);
+  push.EndUse();
+  LOCKSTEP_RETURN_IF_ERROR(stored);
+  MutexLock lock(push.mutex);
+  for (int outcome : result.outcomes()) push.answers.Count(OutcomeOf(outcome));
+  push.answers.MarkThrough({server, index});
+  return absl::OkStatus();
+}
+
+absl::Status Pushes::Store(const v1::PushResult& result,
+                           const TensorPayload& payload, int server,
+                           size_t index, const PushId& id) {
+  const Chunk& chunk = chunks_.chunk(server, index);
   bool has_values = true;
   if (result.values_size() > 0) {
     const absl::Status copied = mapped_.Copy(result.values(), server, chunk);
@@ -97,10 +137,7 @@ absl::Status Pushes::Take(const grpc::ByteBuffer& response, int server,
     return absl::InternalError(absl::StrCat(
         "Push answered ", payload.size, " bytes for parts of ", chunk.size));
   }
-  if (has_values) chunks_.Hold(server, index, push.id.Values());
-  MutexLock lock(push.mutex);
-  for (int outcome : result.outcomes()) push.answers.Count(OutcomeOf(outcome));
-  push.answers.MarkThrough({server, index});
+  if (has_values) chunks_.Hold(server, index, id.Values());
   return absl::OkStatus();
 }
 
@@ -226,8 +263,25 @@ void Pushes::SendRest(const PushId& id) {
   if (id.attempt > 0 && active_->transfer->AllStarted(0)) together.Wait();
 }
 
+bool Pushes::AwaitAnswers(const PushId& id) {
+  absl::Time over_since = absl::InfiniteFuture();
+  bool gives_up = false;
+  active_->transfer->RunUntil([&] {
+    if (!sync_.TrainingIsOver(id)) return false;
+    const absl::Time now = Clock::Real().Now();
+    over_since = std::min(over_since, now);
+    gives_up = now >= over_since + kLastAnswers;
+    return gives_up;
+  });
+  if (gives_up) active_->GiveUp();
+  return !gives_up;
+}
+
 absl::StatusOr<PushCounts> Pushes::Push(const PushId& id) {
   SendRest(id);
+  // The calls end with those of a dropped pass. The gradients of other workers
+  // may never come, and values can be pulled meanwhile.
+  if (!AwaitAnswers(id)) return PushCounts{.stale = 1};
   const absl::Status status = links_.Finish(*active_->transfer);
   const std::unique_ptr<Active> push = std::move(active_);
   sends_.EndPush();

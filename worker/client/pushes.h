@@ -10,6 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/numeric/dtype.h"
+#include "common/wire/tensor_message.h"
+#include "lockstep/v1/parameter.pb.h"
 #include "worker/client/chunks/chunk_transfer.h"
 #include "worker/client/chunks/held_chunks.h"
 #include "worker/client/chunks/ready_chunks.h"
@@ -26,7 +28,8 @@ namespace lockstep::worker {
 // Pushes sends the gradients of one pass at a time to the servers, chunk by
 // chunk as they become ready, and copies the values of the answers to the
 // worker's memory. PassSends and PushAnswers decide what is sent when, and what
-// the answers mean. Private to worker/client.
+// the answers mean. A push that is not answered although training is over is
+// given up. Private to worker/client.
 //
 // Threads: one thread calls.
 // Borrows: all constructor arguments.
@@ -58,6 +61,9 @@ class Pushes {
 
   // Waits for the calls of the current push, if any, and forgets it.
   void Drop();
+  // Waits for the answers of the current push, but not long once training is
+  // over. False if it gives them up; the calls stay under way.
+  bool AwaitAnswers(const PushId& id);
   ServerChannel::Size SizeOf(const ReadyChunks::Id& id) const {
     return ServerChannel::SizeOf(chunks_.GradientBytes(id.server, id.chunk));
   }
@@ -73,6 +79,9 @@ class Pushes {
   //   kInternal  the answer does not have the size of the chunk
   absl::Status Take(const grpc::ByteBuffer& response, int server, size_t index,
                     Active& push);
+  // Copies the values of an answer, and records that the memory holds them.
+  absl::Status Store(const v1::PushResult& result, const TensorPayload& payload,
+                     int server, size_t index, const PushId& id);
 
   ServerLinks& links_;
   HeldChunks& chunks_;

@@ -88,6 +88,14 @@ void SyncClient::SendTakeToken(const PushId& after) {
       after, calls_.Start(kTakeToken, EncodeMessage(TokenRequest(after))));
 }
 
+bool SyncClient::TrainingIsOver(const PushId& after) const {
+  const RepeatedCalls::Call* call = early_call_.Find(after);
+  if (call == nullptr || !call->done || !call->status.ok()) return false;
+  v1::TakeTokenResponse response;
+  return DecodeMessage(call->answer, response).ok() &&
+         OutcomeOf(response) == TokenAnswer::Outcome::kFinished;
+}
+
 absl::StatusOr<Token> SyncClient::TakeToken(const PushId& after) {
   EndWatch();
   const v1::TakeTokenRequest request = TokenRequest(after);

@@ -38,6 +38,9 @@ class SyncClient {
   // Sends the call for a token without waiting, so that it travels together
   // with a push. TakeToken() with the same argument then waits for its answer.
   void SendTakeToken(const PushId& after);
+  // True if that call was answered that training is over: no step averages the
+  // gradients of a push that is not answered yet.
+  bool TrainingIsOver(const PushId& after) const;
 
   // Makes StepIsOver() follow the step of `pass`, until the next Watch(),
   // SendTakeToken() or TakeToken().

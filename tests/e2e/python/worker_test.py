@@ -45,6 +45,21 @@ for step in worker.steps():
 print("after the loop")
 """
 
+# One worker takes long for a pass that counts in no step.
+LAST_PASS = """
+import os, time
+import numpy as np
+import lockstep
+
+worker = lockstep.Worker({"w": np.ones(1, np.float32)})
+for step in worker.steps():
+    if step.number == worker.train_steps:
+        time.sleep(float(os.environ["LAST_PASS"]))
+    pushed = time.monotonic()
+    step.push({"w": step.values["w"]})
+print(f"ended after {time.monotonic() - pushed:.1f} s")
+"""
+
 
 class WorkerTest(unittest.TestCase):
 
@@ -104,6 +119,16 @@ raise lockstep.JobStopped("by order", 143)
         child, handled = done.stdout.split()
         self.assertEqual(handled, "handled")
         self.assertFalse(os.path.exists(f"/proc/{child}"))
+
+    def test_no_worker_waits_for_a_gradient_that_counts_in_no_step(self):
+        with LocalJob(workers=2, sets=["learning_rate=0.5",
+                                       "train_steps=3"]) as job:
+            job.start_worker(0, LAST_PASS, LAST_PASS="0")
+            job.start_worker(1, LAST_PASS, LAST_PASS="4")
+            for i in range(2):
+                self.assertEqual(job.wait("worker", i), 0, job.log("worker", i))
+                self.assertRegex(job.log("worker", i),
+                                 r"ended after [012]\.\d s")
 
     def test_an_exception_leaves_the_prompt_of_python_i(self):
         for flags, inspect in (["-i"], ""), ([], "1"):

@@ -69,8 +69,9 @@ class ChunkTransfer {
   // the object is destroyed if any call was started.
   absl::Status Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns when Run() would, or when `enough` returns true, which only a
-  // Report may cause. Chunks may be added afterwards.
+  // Returns when Run() would, or when `enough` returns true: at once if a
+  // Report has caused it, else within the pause of retries. Chunks may be added
+  // afterwards.
   void RunUntil(absl::FunctionRef<bool()> enough) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

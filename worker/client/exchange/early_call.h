@@ -22,8 +22,13 @@ class EarlyCall {
     call_ = std::move(call);
   }
 
-  // Returns the call for the token after `push`, or null if there is none. A
-  // call after another push is dropped with its answer.
+  // Returns the call for the token after `push`, or null if there is none.
+  const Call* Find(const PushId& push) const {
+    return push_ == push ? call_.get() : nullptr;
+  }
+
+  // As Find(), but keeps the call no longer. A call after another push is
+  // dropped with its answer.
   std::shared_ptr<Call> Take(const PushId& push) {
     std::shared_ptr<Call> call = std::exchange(call_, nullptr);
     return push_ == push ? std::move(call) : nullptr;

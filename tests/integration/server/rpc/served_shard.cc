@@ -106,7 +106,7 @@ JobConfig ServedShard::Job() const {
   job.initial_tokens = 1;
   job.train_steps = 100;
   job.batch_size = 1;
-  job.replicas_to_aggregate = 1;
+  job.replicas_to_aggregate = replicas_;
   job.total_num_replicas = workers_;
   job.learning_rate.base = 0.5;
   job.data.train_images = "images";

@@ -49,6 +49,8 @@ class ServedShard {
 
   // Must come before Create(). With one worker, each gradient counts.
   void set_workers(int workers) { workers_ = workers; }
+  // Likewise; the number of gradients in a step.
+  void set_replicas(int replicas) { replicas_ = replicas; }
 
   // Prepares the shard as a chief does before training. A failure fails the
   // test.
@@ -102,6 +104,7 @@ class ServedShard {
   const SyncMode mode_;
   const DType dtype_;
   int workers_ = 2;
+  int replicas_ = 1;
   const TempDir directory_;
   std::atomic<size_t> moved_ = 0;
   server::ShardHost host_;

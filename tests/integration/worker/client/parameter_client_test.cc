@@ -352,6 +352,38 @@ TEST_F(ParameterClientTest, CancelEndsAPushThatHasBegun) {
               StatusIs(absl::StatusCode::kCancelled));
 }
 
+// The gradient of worker 0 does not come.
+TEST(ParameterClientEndTest, EndOfTrainingEndsAPushThatNoStepAverages) {
+  ServedShard shard;
+  shard.set_replicas(2);
+  shard.Open();
+  const Plan plan = ServedShard::MakePlan();
+  auto memory = *worker::ParameterMemory::Make(plan.variables);
+  worker::ParameterClient client(
+      {{shard.address()}, {kJobId, {TaskType::kWorker, 1}, 1}, 32}, plan,
+      memory);
+  const auto token = client.TakeToken({-1, 0, 0}, 0);
+  ASSERT_OK(token);
+  const PassId pass{0, 1, token->slot};
+  client.BeginPass(pass, worker::StepClient::PassKind::kAllCount,
+                   /*watch=*/false);
+  client.SendRest(pass, token->selected_attempt);
+
+  v1::CloseTokensRequest close;
+  *close.mutable_chief() = shard.Chief();
+  ASSERT_OK(Call(shard.control(), &v1::ShardControlService::Stub::CloseTokens,
+                 close));
+
+  const auto counts = client.Push(pass, token->selected_attempt);
+  ASSERT_OK(counts);
+  EXPECT_EQ(counts->accepted, 0);
+  EXPECT_EQ(counts->stale, 1);
+  const auto end = client.TakeToken(pass, token->selected_attempt);
+  ASSERT_OK(end);
+  EXPECT_EQ(end->kind, worker::Token::Kind::kFinished);
+  EXPECT_THAT(client.Pull(0), IsOkAndHolds(0));
+}
+
 // A server with a part of 12 MiB and one of 16 bytes. It remembers how long
 // callers would wait for the first.
 class LargeService final : public v1::ParameterService::Service {

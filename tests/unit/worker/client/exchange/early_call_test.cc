@@ -12,7 +12,10 @@ TEST(EarlyCallTest, WaitAfterThePushGetsTheCallOnce) {
   const auto call = std::make_shared<int>(7);
   early.Keep(kPush, call);
 
+  EXPECT_EQ(early.Find(kPush), call.get());
+  EXPECT_EQ(early.Find({kPush.pass, /*attempt=*/2}), nullptr);
   EXPECT_EQ(early.Take(kPush), call);
+  EXPECT_EQ(early.Find(kPush), nullptr);
   EXPECT_EQ(early.Take(kPush), nullptr);
 }
 
