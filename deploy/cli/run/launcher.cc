@@ -28,6 +28,7 @@ constexpr size_t kReadLines = 60;  // a traceback may be long
 constexpr size_t kTailColumns = 400;
 constexpr std::ptrdiff_t kReasonLines = 10;  // the reason is among the last
 constexpr absl::Duration kLookAtLogs = absl::Seconds(5);
+constexpr absl::Duration kSlowToLeave = absl::Seconds(3);
 
 // Steady, unlike the wall clock.
 absl::Time Now() {
@@ -181,6 +182,7 @@ void Launcher::Loop() {
     Reap(now);
     Apply(supervisor_.OnTime(now));
     CutLogs(now);
+    NoteSlowToLeave(now);
     view_.Refresh(now);
     terminal_.Flush();
   }
@@ -196,6 +198,28 @@ void Launcher::CutLogs(absl::Time now) {
     // On a full volume a later attempt may succeed.
     if (RotateLog(launch.log_path).ok()) log_starts_[launch.task] = 0;
   }
+}
+
+bool Launcher::JobIsDone() const {
+  return view_.status().has_value() && view_.status()->state == JobState::kDone;
+}
+
+// The chief answers no longer, so that the terminal would say nothing.
+void Launcher::NoteSlowToLeave(absl::Time now) {
+  if (!JobIsDone() || supervisor_.signalled() ||
+      done_since_ == absl::InfinitePast()) {
+    return;
+  }
+  done_since_ = std::min(done_since_, now);
+  if (now - done_since_ < kSlowToLeave) return;
+  done_since_ = absl::InfinitePast();
+  std::vector<std::string> tasks;
+  for (const auto& [task, process] : processes_) {
+    tasks.push_back(task.ToString());
+  }
+  view_.Note(absl::StrCat(
+      "the job is done; waiting for ", absl::StrJoin(tasks, ", "), " to end, ",
+      absl::ToInt64Seconds(Supervisor::kLeaveGrace), " s at most"));
 }
 
 void Launcher::WaitForEvents() const {
@@ -296,8 +320,10 @@ void Launcher::Apply(const Supervisor::Actions& actions) {
     signalled[action.signal].push_back(action.task.ToString());
   }
   for (const auto& [signal, tasks] : signalled) {
-    view_.Note(absl::StrCat("sent SIG", sigabbrev_np(signal), " to ",
-                            absl::StrJoin(tasks, ", ")));
+    const bool late = JobIsDone() && !supervisor_.signalled();
+    view_.Note(absl::StrCat(
+        "sent SIG", sigabbrev_np(signal), " to ", absl::StrJoin(tasks, ", "),
+        late ? ": the job has ended without their end" : ""));
   }
 }
 

@@ -76,6 +76,8 @@ class Launcher {
   void Apply(const Supervisor::Actions& actions);
   void NoteExit(TaskId task, TaskExit exit);
   void CutLogs(absl::Time now);
+  bool JobIsDone() const;
+  void NoteSlowToLeave(absl::Time now);
   int End(const RunOutcome& outcome);
   void ShowRest(bool interrupted);
   std::string ReasonOf(TaskId task) const;
@@ -90,6 +92,9 @@ class Launcher {
   // Log sizes in bytes at the last start.
   std::map<TaskId, int64_t> log_starts_;
   absl::Time logs_looked_at_ = absl::InfinitePast();
+  // When this process heard that the job is done; the past once it has said
+  // which tasks do not leave.
+  absl::Time done_since_ = absl::InfiniteFuture();
   std::unique_ptr<StatusPoller> poller_;  // set when all processes are started
 };
 

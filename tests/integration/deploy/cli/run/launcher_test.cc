@@ -230,6 +230,19 @@ TEST_F(LauncherTest, AJobThatAnOperatorStopsEndsWithThree) {
   EXPECT_THAT(Read("out"), EndsWith("stopped: step 7 of 100, 3.0 s\n"));
 }
 
+TEST_F(LauncherTest, TasksThatStayAfterTheirJobAreNamed) {
+  v1::GetStatusResponse done = TrainingResponse();
+  done.set_state(v1::JOB_DONE);
+  chief_.Say(done);
+  Add(kChief, Until(heard_));
+  Add(kWorker0, Until(heard_) + "; sleep 4");
+
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(Read("out"),
+              HasSubstr("the job is done; waiting for worker 0 to end, 30 s at "
+                        "most\n"));
+}
+
 TEST_F(LauncherTest, TooFewWorkersEndTheOthersInGoodOrder) {
   chief_.Say(TrainingResponse());
   options_.needed_workers = 3;  // without a ps, the chief is one, too
