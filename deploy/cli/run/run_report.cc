@@ -40,10 +40,22 @@ std::string WithLog(const BadEnd& end, const Logs& logs) {
   return text;
 }
 
-std::string WithPath(const BadEnd& end, const Logs& logs) {
+// Returns ": ..." for a task that ended by itself for good. The log of another
+// need not say why.
+std::string ItsReason(const BadEnd& end, const Logs& logs) {
+  const auto log = logs.find(end.task);
+  if (!end.exit.permanent() || log == logs.end() ||
+      log->second.reason.empty()) {
+    return "";
+  }
+  return absl::StrCat(": ", log->second.reason);
+}
+
+// The end of a line: where the log of the task is.
+std::string SeeLog(const BadEnd& end, const Logs& logs) {
   const auto found = logs.find(end.task);
-  if (found == logs.end()) return absl::StrCat(Describe(end), "\n");
-  return absl::StrCat(Describe(end), "; see ", found->second.path, "\n");
+  if (found == logs.end()) return "\n";
+  return absl::StrCat("; see ", found->second.path, "\n");
 }
 
 // True for a task that ended because the chief had told it why the job fails.
@@ -72,11 +84,11 @@ std::string BadEnds(const RunOutcome& outcome,
     const BadEnd& end = ends[i];
     if (harmless) {
       absl::StrAppend(&text, "warning: the job went on without a task: ",
-                      WithPath(end, logs));
+                      Describe(end), ItsReason(end, logs), SeeLog(end, logs));
     } else if (i == 0) {
       absl::StrAppend(&text, WithLog(end, logs));
     } else {
-      absl::StrAppend(&text, "then ", WithPath(end, logs));
+      absl::StrAppend(&text, "then ", Describe(end), SeeLog(end, logs));
     }
   }
   return text;
@@ -139,13 +151,16 @@ std::string Progress(const std::optional<JobStatus>& status) {
 std::string FirstCause(const RunOutcome& outcome, const Logs& logs) {
   if (outcome.bad_ends.empty()) return "";
   const BadEnd& end = outcome.bad_ends.front();
-  const auto log = logs.find(end.task);
-  // The log of a task that a signal has ended need not say why.
-  if (!end.exit.permanent() || log == logs.end() ||
-      log->second.reason.empty()) {
-    return "";
-  }
-  return absl::StrCat(end.task.ToString(), ": ", log->second.reason);
+  const std::string reason = ItsReason(end, logs);
+  return reason.empty() ? "" : absl::StrCat(end.task.ToString(), reason);
+}
+
+// Returns "; but worker 1 ended ..." for a job that is done, and yet not all of
+// the run: exit code 1 must have its reason.
+std::string ButOf(const RunOutcome& outcome, const Logs& logs) {
+  if (outcome.exit_code == 0 || outcome.bad_ends.empty()) return "";
+  const BadEnd& end = outcome.bad_ends.front();
+  return absl::StrCat("; but ", Describe(end), ItsReason(end, logs));
 }
 
 // A chief that the launcher has stopped can only report the stop.
@@ -210,8 +225,10 @@ std::string LastLine(const RunOutcome& outcome,
   const std::string missing = MissingCheckpoint(outcome, status, place);
   switch (outcome.verdict) {
     case Verdict::kDone:
-      if (!status.has_value()) return "done: before the chief was asked";
-      return FormatDoneLine(*status);
+      return absl::StrCat(status.has_value() ? FormatDoneLine(*status)
+                                             : "done: before the chief was "
+                                               "asked",
+                          ButOf(outcome, logs));
     case Verdict::kStopped:
       return absl::StrCat("stopped: ", Progress(status),
                           status.has_value() && !status->reason.empty()

@@ -54,6 +54,7 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
   const auto found = running_.find(task);
   if (found == running_.end()) return {};
   ends_.push_back({task, exit, found->second});
+  ends_.back().late = JobIsOver();
   running_.erase(found);
 
   if (!MayRestart(task, exit)) {
@@ -108,17 +109,12 @@ void Supervisor::OnLoss(TaskId task, TaskExit exit, absl::Time now) {
 
 // The user's code may end with any exit code, that of a stop too.
 void Supervisor::OnUnheardStops(absl::Time now) {
-  if (job_state_ == JobState::kFinishing || IsFinal(job_state_)) return;
+  if (JobIsOver()) return;
   while (!stops_.empty() && now >= stops_.front().second + kQuitGrace) {
     const End end = stops_.front().first;
     stops_.erase(stops_.begin());
     OnWorkerDeath(end.task, end.exit, now);
   }
-}
-
-// The number by which the chief knows it.
-int Supervisor::NumberOf(TaskId worker) const {
-  return worker.index + (chief_computes_ ? 1 : 0);
 }
 
 // Those that an elastic job has removed do not count; those that have joined it
@@ -129,12 +125,8 @@ int Supervisor::AbleWorkers() const {
       [this](int worker) { return !dead_workers_.contains(worker); }));
 }
 
-bool Supervisor::TakesPart(int worker) const {
-  return std::find(workers_.begin(), workers_.end(), worker) != workers_.end();
-}
-
 Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
-  if (job_state_ == JobState::kFinishing || IsFinal(job_state_)) return {};
+  if (JobIsOver()) return {};
   if (elastic_programs_ && begun_) return {};
   // Programs that quit have not died, so that AbleWorkers() counts them.
   int left = AbleWorkers();
@@ -233,8 +225,8 @@ std::optional<absl::Time> Supervisor::RestartTime(TaskId task) const {
 // time, too, because they would wait in vain.
 void Supervisor::OnChiefExit(TaskExit exit, absl::Time now) {
   held_ = exit.signal == 0 && exit.code == kExitHeld;
-  const bool over = job_state_ == JobState::kFinishing || IsFinal(job_state_);
-  chief_quit_ = chief_in_program_ && (exit.ok() || IsStopped(exit)) && !over;
+  chief_quit_ =
+      chief_in_program_ && (exit.ok() || IsStopped(exit)) && !JobIsOver();
   if (chief_quit_ && reason_.empty()) {
     reason_ = absl::StrCat(
         "the program of ", chief_.ToString(),
@@ -416,8 +408,13 @@ int Supervisor::FailureCode(const RunOutcome& outcome) const {
   return refused ? kExitUsage : kExitFailed;
 }
 
-// A signal that came too late to have an effect does not count.
+// A signal that came too late to have an effect does not count: neither one
+// after the end, nor one while the chief wrote the last checkpoint.
 RunOutcome::Verdict Supervisor::Verdict() const {
+  if (fate_ == Fate::kDone && !gave_up_ &&
+      (job_state_ == JobState::kDone || !chief_in_program_)) {
+    return RunOutcome::Verdict::kDone;
+  }
   if (held_ && !hard_stop_ && fate_ == Fate::kStopped) {
     return RunOutcome::Verdict::kStopped;
   }
@@ -430,10 +427,11 @@ RunOutcome::Verdict Supervisor::Verdict() const {
   return RunOutcome::Verdict::kFailed;
 }
 
-// A program of the user may have been busy with results of its own when it was
-// ended by force. A built-in worker that hangs has nothing that the job lacks.
+// A program of the user may have been busy with results of its own when it
+// failed or was ended by force after the last step; with broken_, too, the job
+// needed no further step. A built-in worker has nothing that the job lacks.
 bool Supervisor::EndsUnfinished(const End& end) const {
-  return programs_ && end.sent_signal != 0 &&
+  return programs_ && (end.sent_signal != 0 || end.late || broken_) &&
          end.task.type == TaskType::kWorker;
 }
 

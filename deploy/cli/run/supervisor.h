@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_DEPLOY_CLI_RUN_SUPERVISOR_H_
 #define LOCKSTEP_DEPLOY_CLI_RUN_SUPERVISOR_H_
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -164,7 +165,8 @@ class Supervisor {
   // Handles a signal that stops the launcher: the first one stops the job in
   // order; one that comes kSecondSignal or more later ends all at once.
   // After the end of the job, or of a task that it needs, a signal shortens the
-  // time to leave, and changes no result.
+  // time to leave, and changes no result; nor does one without which the job
+  // would be done, too.
   Actions OnSignal(int signal, absl::Time now);
 
   // Handles that the chief did not answer a stop request.
@@ -202,6 +204,7 @@ class Supervisor {
     int sent_signal = 0;     // the launcher's last signal, 0 if none
     bool restarted = false;  // it was restarted, so its end did no harm
     bool quit = false;       // as in BadEnd
+    bool late = false;       // the chief had said that the job ends
   };
 
   bool MayRestart(TaskId task, TaskExit exit) const;
@@ -216,9 +219,19 @@ class Supervisor {
     return ps_are_mirrors_ && elastic_ && begun_ &&
            task.type == TaskType::kPs && task.index > 0;
   }
-  int NumberOf(TaskId worker) const;
+  // The number by which the chief knows it.
+  int NumberOf(TaskId worker) const {
+    return worker.index + (chief_computes_ ? 1 : 0);
+  }
+  // True once the chief has said that no further step is needed.
+  bool JobIsOver() const {
+    return job_state_ == JobState::kFinishing || IsFinal(job_state_);
+  }
   int AbleWorkers() const;
-  bool TakesPart(int worker) const;
+  bool TakesPart(int worker) const {
+    return std::find(workers_.begin(), workers_.end(), worker) !=
+           workers_.end();
+  }
   Actions OnQuits(absl::Time now);
   void OnUnheardStops(absl::Time now);
   Actions NoteQuits(absl::Time now);

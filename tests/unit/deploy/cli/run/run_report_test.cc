@@ -53,6 +53,36 @@ TEST(RunReportTest, ALostWorkerOfADoneRunIsAWarning) {
             "30.1 s\n");
 }
 
+TEST(RunReportTest, AWarningHasTheReasonOfATaskThatEndedByItself) {
+  std::map<TaskId, LogTail> logs = Logs();
+  logs[kWorker1].reason = "ValueError: no model";
+
+  EXPECT_THAT(FormatRunReport({.verdict = Verdict::kDone,
+                               .exit_code = 0,
+                               .bad_ends = {{kWorker1, {.code = 1}}}},
+                              std::nullopt, logs, {}, 80),
+              StartsWith("warning: the job went on without a task: worker 1 "
+                         "ended with exit code 1: ValueError: no model; see "
+                         "/logs/worker-1.log\n"));
+}
+
+TEST(RunReportTest, TheLastLineOfADoneRunThatExitsWithOneSaysWhy) {
+  std::map<TaskId, LogTail> logs = Logs();
+  logs[kWorker1].reason = "ValueError: no model";
+  RunOutcome outcome = {.verdict = Verdict::kDone,
+                        .exit_code = 1,
+                        .bad_ends = {{kWorker1, {.code = 1}}}};
+
+  EXPECT_EQ(FormatLastLine(outcome, Last(JobState::kDone), logs, {}),
+            "done: step 700 of 1500, since the input has ended, 30.1 s; but "
+            "worker 1 ended with exit code 1: ValueError: no model");
+  outcome.bad_ends = {{kWorker1, {.signal = SIGTERM}, /*forced=*/true}};
+  EXPECT_EQ(FormatLastLine(outcome, Last(JobState::kDone), logs, {}),
+            "done: step 700 of 1500, since the input has ended, 30.1 s; but "
+            "worker 1 was ended by signal 15 (Terminated) after it was asked "
+            "to leave");
+}
+
 TEST(RunReportTest, AnEvaluatorWithoutAScoreIsAWarning) {
   constexpr TaskId kEvaluator = {TaskType::kEvaluator, 0};
   std::map<TaskId, LogTail> logs = Logs();

@@ -288,6 +288,16 @@ TEST_F(SupervisorHostingTest, AHostMayEndWithTheCodeOfItsStoppedJob) {
   }
 }
 
+// Exit code 0 is that of the user's program, which says nothing of the job.
+TEST_F(SupervisorHostingTest, AHostThatIsStoppedByASignalIsNotDone) {
+  supervisor_.OnSignal(SIGINT, At(1));
+  supervisor_.OnJobState(JobState::kFinishing, At(1));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(2));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(2));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kInterrupted);
+}
+
 TEST_F(SupervisorHostingTest, AHostEndsWithTheCodeOfAStopAfterASignal) {
   supervisor_.OnJobState(JobState::kTraining, At(0));
   supervisor_.OnSignal(SIGINT, At(1));
@@ -296,6 +306,30 @@ TEST_F(SupervisorHostingTest, AHostEndsWithTheCodeOfAStopAfterASignal) {
 
   EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kInterrupted);
   EXPECT_EQ(supervisor_.Outcome().exit_code, 130);
+}
+
+TEST_F(SupervisorProgramsTest, ADoneJobWhoseProgramFailsAfterwardsExitsOne) {
+  supervisor_.OnJobState(JobState::kFinishing, At(0));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(1));
+  for (const TaskId task : {kPs, kWorker0, kChief}) {
+    supervisor_.OnTaskExit(task, kOk, At(2));
+  }
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+}
+
+// It may fail before the launcher has heard of the end.
+TEST_F(SupervisorProgramsTest, AProgramThatFailsAtTheEndOfItsJobDoesSoToo) {
+  supervisor_.OnJobState(JobState::kTraining, At(0));
+  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(1));
+  supervisor_.OnJobState(JobState::kDone, At(1));
+  for (const TaskId task : {kPs, kWorker0, kChief}) {
+    supervisor_.OnTaskExit(task, kOk, At(2));
+  }
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
 }
 
 TEST_F(SupervisorProgramsTest, ADoneJobWithAProgramThatHadToBeForcedExitsOne) {

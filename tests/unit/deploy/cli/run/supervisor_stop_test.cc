@@ -174,6 +174,16 @@ TEST_F(SupervisorStopTest, ASignalAfterTheEndOfTheJobDoesNotChangeItsResult) {
   EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
 }
 
+TEST_F(SupervisorStopTest, AJobThatIsDoneDespiteASignalIsDone) {
+  supervisor_.OnJobState(JobState::kFinishing, At(0));
+
+  supervisor_.OnSignal(SIGINT, At(1));
+  ExitRest(kOk, At(2));
+
+  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
+}
+
 TEST_F(SupervisorStopTest, ASignalAfterAFailureDoesNotHideIt) {
   supervisor_.OnJobState(JobState::kTraining, At(0));
   supervisor_.OnTaskExit(kPs, kKilled, At(0));
