@@ -200,19 +200,33 @@ std::string Model(const RunOutcome& outcome, const JobStatus& status,
                       "; ", HowToGoOn(place.beginning), " goes on from it\n");
 }
 
+// True for a run that was stopped, and whose chief failed then.
+bool LastStepFailed(const RunOutcome& outcome) {
+  return (outcome.verdict == Verdict::kInterrupted ||
+          outcome.verdict == Verdict::kStopped) &&
+         std::any_of(outcome.bad_ends.begin(), outcome.bad_ends.end(),
+                     [](const BadEnd& end) {
+                       return end.task.type == TaskType::kChief &&
+                              end.exit.permanent();
+                     });
+}
+
 // Returns "; no checkpoint of step 700, ..." if a signal ended the chief before
-// the checkpoint was written. A job without checkpoints misses none.
+// the checkpoint was written, or it could not be written. A job without
+// checkpoints misses none.
 std::string MissingCheckpoint(const RunOutcome& outcome,
                               const std::optional<JobStatus>& status,
                               const RunPlace& place) {
-  if (!outcome.chief_killed || !status.has_value() ||
-      place.checkpoints.empty() ||
+  if ((!outcome.chief_killed && !LastStepFailed(outcome)) ||
+      !status.has_value() || place.checkpoints.empty() ||
       status->last_checkpoint_step >= status->step) {
     return "";
   }
   return absl::StrCat(
-      "; no checkpoint of step ", status->step,
-      ": the chief was killed before it was written; the servers' state ",
+      "; no checkpoint of step ", status->step, ": ",
+      outcome.chief_killed ? "the chief was killed before it was written"
+                           : "it could not be written",
+      "; the servers' state ",
       place.state.empty() ? std::string("is gone")
                           : absl::StrCat("stays in ", Printable(place.state)));
 }

@@ -308,6 +308,23 @@ TEST(RunReportTest, ACheckpointThatAKilledChiefDidNotWriteIsMissed) {
             "interrupted: step 700 of 1500, 30.1 s; checkpoint in /data/c");
 }
 
+TEST(RunReportTest, ACheckpointThatAStoppedChiefCouldNotWriteIsMissed) {
+  JobStatus status = Last(JobState::kFinishing);
+  status.last_checkpoint_step = 500;
+  RunOutcome outcome = {.verdict = Verdict::kInterrupted,
+                        .bad_ends = {{{TaskType::kChief, 0}, {.code = 1}}}};
+  const RunPlace place = {.checkpoints = "/data/c", .state = "/data/state"};
+
+  EXPECT_EQ(FormatLastLine(outcome, status, {}, place),
+            "interrupted: step 700 of 1500, 30.1 s; no checkpoint of step 700: "
+            "it could not be written; the servers' state stays in /data/state; "
+            "checkpoint of step 500 in /data/c");
+  // The reason of a failure may be another.
+  outcome.verdict = Verdict::kFailed;
+  EXPECT_THAT(FormatLastLine(outcome, status, {}, place),
+              Not(HasSubstr("no checkpoint")));
+}
+
 TEST(RunReportTest, RestartsAreCountedByTask) {
   const RunOutcome outcome = {.verdict = Verdict::kDone,
                               .exit_code = 0,
