@@ -130,6 +130,12 @@ void UseOwn(SSL_CTX* context, const TlsFiles& own) {
   SSL_CTX_use_PrivateKey(context, key.get());
 }
 
+absl::Status NoMemory() {
+  return absl::ResourceExhaustedError(
+      "there is no memory for a TLS connection; free memory, or raise the "
+      "limit of this process (ulimit -v)");
+}
+
 }  // namespace
 
 absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
@@ -139,12 +145,14 @@ absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
   LOCKSTEP_ASSIGN_OR_RETURN(const Socket socket, Connect(host, port, timeout));
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(
       SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  if (context == nullptr) return NoMemory();
   // No verification: the probe must also show a certificate that would be
   // refused.
   SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION);
   if (own != nullptr) UseOwn(context.get(), *own);
   const std::unique_ptr<SSL, void (*)(SSL*)> connection(SSL_new(context.get()),
                                                         SSL_free);
+  if (connection == nullptr) return NoMemory();
   SSL_set_alpn_protos(connection.get(), kHttp2, kHttp2Bytes);
   SSL_set_fd(connection.get(), socket.fd());
   ERR_clear_error();

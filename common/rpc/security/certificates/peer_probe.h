@@ -30,6 +30,7 @@ struct PeerShown {
 //                        spoke TLS or anything else
 //   kFailedPrecondition  the server speaks no TLS 1.3
 //   kDeadlineExceeded    no answer
+//   kResourceExhausted   there is no memory for a TLS connection
 absl::StatusOr<PeerShown> ProbePeer(const std::string& host, int port,
                                     const TlsFiles* own,
                                     absl::Duration timeout);
