@@ -1,6 +1,7 @@
 """The values of a step, on their way into the parameters of a model."""
 
 import functools
+import warnings
 
 import torch
 import torch.utils.dlpack
@@ -59,7 +60,13 @@ class Values:
         self._first = first
         self.like = [torch.empty(p.shape, dtype=p.dtype, device="meta")
                      for p in parameters]
-        self._versions = {}  # of the parameters that have moved
+        self._versions = {}  # of the parameters that have the step's values
+        self._turns = [i for i, (p, like) in enumerate(
+            zip(parameters, self.like)) if p.device.type == "cpu"
+                       and 0 < _size(like) < LARGE]
+        self._kept = []  # (number, values) of some of these in the step
+        self._first_step = True
+        self._told = False  # of a write that is lost
         self.moved = 0
         self.missing = set()
         self.late = set()
@@ -87,20 +94,30 @@ class Values:
         """
         self.late = set()
         self.missing = set(range(len(self._parameters))) if early else set()
+        self._kept = []
         if early:
+            self._versions.clear()
             for p in self._parameters:
                 p.grad = None
             return
         with torch.no_grad():
             for i, p in enumerate(self._parameters):
+                p.grad = None
                 value = self._small.get(i)
                 if again and native.is_taken(self._first + i):
-                    pass  # it has moved, with the values of the step
-                elif value is not None:
+                    continue  # it has moved, with the values of the step
+                if value is not None:
                     p.copy_(value)
                 elif not self._may_move(i) or not self._move(native, i):
                     p.copy_(view(native.value(self._first + i), self.like[i]))
-                p.grad = None
+                self._versions[i] = p._version
+        if not self._told:
+            # One in each step, after all of the first one, in turn.
+            kept = self._turns[:len(self._turns) if self._first_step else 1]
+            self._first_step = False
+            self._turns = self._turns[len(kept):] + kept
+            self._kept = [(i, self._parameters[i].detach().clone())
+                          for i in kept]
 
     def take_last(self, native, again):
         """The job is done: copies the values with which it has ended.
@@ -126,6 +143,7 @@ class Values:
         with torch.no_grad():
             self._parameters[i].copy_(
                 view(native.value(self._first + i), self.like[i]))
+        self._versions[i] = self._parameters[i]._version
         self.missing.discard(i)
 
     def arrive_late(self, native):
@@ -156,13 +174,49 @@ class Values:
         # Tells autograd, as a copy does, that a graph which has saved the
         # parameter cannot be used any more.
         p.narrow(0, 0, 0).zero_()
-        self._versions[i] = p._version
         self.moved += 1
         return True
+
+    def warn_of_writes(self, names):
+        """Warns, once, if the program has written to a parameter in a step.
+
+        The values of the next step replace what it has written. PyTorch counts
+        no writes through ``parameter.data``: small parameters are compared, all
+        in the first step, and then one in each step.
+
+        Args:
+          names: of the parameters.
+        """
+        if self._told:
+            return
+        written = [i for i, version in self._versions.items()
+                   if self._parameters[i]._version != version]
+        written += [i for i, values in self._kept
+                    if not _same_bytes(self._parameters[i].detach(), values)]
+        if not written:
+            return
+        self._told = True
+        # Level 5 is the program's loop.
+        warnings.warn(
+            f'the program has written to parameter "{names[written[0]]}" after '
+            "its Worker was made, and the job loses what it wrote: each step "
+            "begins with the values that the servers compute from gradients "
+            "alone; leave out optimizer.step(), limits of the weights and "
+            "Embedding(max_norm=), and load or initialize values before the "
+            "Worker is made",
+            RuntimeWarning, stacklevel=5)
 
 
 def _size(tensor):
     return tensor.numel() * tensor.element_size()
+
+
+def _same_bytes(one, other):
+    # A NaN does not equal itself.
+    return (one.dtype == other.dtype and one.shape == other.shape
+            and one.device == other.device
+            and torch.equal(one.contiguous().view(-1).view(torch.uint8),
+                            other.contiguous().view(-1).view(torch.uint8)))
 
 
 def storage_of(tensor):

@@ -487,6 +487,7 @@ class Worker(_base.BaseWorker):
 
     def _after(self, step, again=False):
         step._check_whole()
+        self._values.warn_of_writes(self._names)
         # No call of backward() was known to be the last: in the first step, or
         # in one with fewer calls than the step before. Nothing was sent yet.
         # A body that was left may lack some: its step comes again.

@@ -158,6 +158,32 @@ for step in worker.steps():
         p.data.fill_(float("nan"))
 """))
 
+    def test_what_the_program_writes_in_vain_is_told_once(self):
+        for write, parameter in (
+                ("optimizer.step()", "0.weight"),
+                ("with torch.no_grad(): large.clamp_(-0.1, 0.1)", "0.weight"),
+                ("model[2].bias.data.clamp_(-1e-3, 1e-3)", "2.bias"),
+                # As to evaluate an average of the steps.
+                ("kept = model[2].bias.clone(); model[2].bias.data.zero_(); "
+                 "model[2].bias.data.copy_(kept.detach())", None)):
+            with self.subTest(write):
+                self.check_same(self.train(JOIN, f"""
+import warnings
+optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    for step in worker.steps():
+        step.backward(loss_of(step.indices(len(x))))
+        if step.number < worker.train_steps:
+            {write}
+told = [str(each.message) for each in told]
+if {parameter!r} is None:
+    assert not told, told
+else:
+    assert len(told) == 1, told
+    assert 'written to parameter "{parameter}"' in told[0], told
+"""))
+
     def test_tensors_may_be_freed_and_replaced_in_a_pass(self):
         self.check_same(self.train(JOIN, """
 import gc
