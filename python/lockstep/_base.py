@@ -270,7 +270,8 @@ class BaseWorker:
     ``again``: an exception may have ended an earlier call for it; and
     ``_take_last(native, again)``, called when the job is done; ``again``: the
     step at hand has begun with the values of the end, and the result is false
-    if the program has changed them since, so that they are lost.
+    if the program has changed them since, so that they are lost. A subclass with
+    ``_forget_gradients()`` may have some that no step has asked for.
     """
 
     _tables = ()
@@ -382,6 +383,9 @@ class BaseWorker:
     def _after(self, step, again=False):
         """The body of a step has ended; ``again``: or was left before."""
 
+    def _forget_gradients(self):
+        """The first step of a loop begins."""
+
     def _described(self, place):
         if self._job is None:
             raise RuntimeError("the job was done before this worker joined, so "
@@ -437,6 +441,8 @@ class BaseWorker:
         if self._pending is None and self._at_hand is not None:
             # From the step in which an earlier loop was left.
             self._go_on(again=True)
+        # Of passes between the making of the worker and this loop.
+        self._forget_gradients()
         while self._pending is not None:
             # In this order: an exception between the two loses no step.
             step = self._at_hand = self._pending

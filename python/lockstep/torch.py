@@ -301,18 +301,13 @@ class Worker(_base.BaseWorker):
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
         self._places = Places(model)
-        described = [module._describe(table_name(key))
-                     for key, module in tables]
-        described += [describe("buffer", key, buffer, True)
-                      for key, buffer in shared]
-        described += [describe("parameter", key, p, False)
-                      for key, p in named]
+        described = [module._describe(table_name(key)) for key, module in tables]
+        described += [describe("buffer", key, b, True) for key, b in shared]
+        described += [describe("parameter", key, p, False) for key, p in named]
         check_memory(named, shared)
         self._calls = 0  # of backward in each step; 0: not known yet
         self._keep_gradients = bool(keep_gradients)
-        self._sending = False
-        self._unwanted = False
-        self._computes = False
+        self._sending = self._unwanted = self._computes = False
         self._leftovers = Leftovers()
         self._sent = [True] * len(self._parameters)
         this = weakref.ref(self)
@@ -345,6 +340,11 @@ class Worker(_base.BaseWorker):
             p.grad = None
         for each in self._embeddings:
             each._clear_gradients()
+
+    def _forget_gradients(self):
+        self._clear_gradients()
+        for each in self._embeddings:
+            each._begin()
 
     def _add_hooks(self):
         # The node that adds to .grad runs its hooks once a parameter's gradient

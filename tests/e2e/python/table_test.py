@@ -175,6 +175,20 @@ class TableTest(unittest.TestCase):
         self.assertLess(far, 1e-5)
         self.assertGreater(np.abs(tensors["embedding.weight"]).max(), 1e-2)
 
+    def test_rows_that_were_looked_up_before_the_loop_count_in_no_step(self):
+        tensors, _, _ = self.train("""
+import torch
+import lockstep.torch
+table = lockstep.torch.Embedding(rows=4, dim=1, std=0.0)
+worker = lockstep.torch.Worker(table)
+if worker.index == 0:
+    (3 * table(torch.tensor([1])).sum()).backward()
+for step in worker.steps():
+    step.backward(table(torch.tensor([worker.index])).sum())
+""", workers=2, sets=["train_steps=2", "learning_rate=1",
+                      "optimizer.kind=SGD"])
+        self.assertEqual(tensors["weight"].tolist(), [[-2], [-2], [0], [0]])
+
     def test_prefetched_rows_change_no_bit(self):
         sets = ["train_steps=30", "learning_rate=0.1"]
         plain, _, _ = self.train(WORKER, sets=sets)

@@ -1,4 +1,4 @@
-"""Gradients that a program changes after step.backward()."""
+"""Gradients that a program changes after step.backward(), or before a step."""
 
 import sys
 import unittest
@@ -53,6 +53,15 @@ class UnsentTest(unittest.TestCase):
     model.weight.grad.fill_(0.25)
 assert begun == -0.25 * step.number, (begun, step.number)
 """)
+
+    def test_a_pass_before_the_loop_counts_in_no_step(self):
+        with TorchJob(sets=["train_steps=4", "learning_rate=1"]) as job:
+            job.start_worker(0, MODEL.replace(
+                "for step", "model(x).sum().backward()\nfor step") + """
+    step.backward(model(x).sum() / 3)
+assert begun == -step.number, (begun, step.number)
+""")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
 
     def test_a_later_call_may_add_to_what_one_has_left(self):
         self.run_alone("""
