@@ -1,5 +1,7 @@
 """Batches for a DataLoader whose worker processes fetch them ahead."""
 
+import torch.utils.data
+
 from . import _native
 
 
@@ -20,13 +22,24 @@ class Sampler:
       dataset: with ``len`` and ``dataset[i]``; of all workers alike. What it
         draws by chance is not repeated where a pass is redone.
 
-    Raises: ValueError: too few examples for a batch of each worker.
+    Raises:
+      TypeError: a data set without ``len`` or ``dataset[i]``.
+      ValueError: too few examples for a batch of each worker.
     """
 
     # A loader that is behind by more is started anew.
     _MOST_SKIPPED = 64
 
     def __init__(self, worker, dataset):
+        if (isinstance(dataset, torch.utils.data.IterableDataset)
+                or not hasattr(dataset, "__len__")
+                or not hasattr(dataset, "__getitem__")):
+            raise TypeError(
+                f"the dataset is a {type(dataset).__name__}; a Sampler needs "
+                "one with len(dataset) and dataset[i]: take batches of an "
+                "IterableDataset with next(batches) in the loop over "
+                "worker.steps(), and give each worker's other examples, as by "
+                "worker.index")
         self._worker = worker
         self._dataset = dataset
         self._first = worker._pending._batch if worker._pending else 0

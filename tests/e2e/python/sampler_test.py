@@ -123,6 +123,17 @@ class SamplerTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, fix):
                 next(sampler.steps(loader))
 
+    def test_a_data_set_without_length_or_elements_is_refused(self):
+        class Stream(torch.utils.data.IterableDataset):
+            def __len__(self):
+                return 100
+
+        for dataset in (iter(range(100)), {1, 2}, Stream()):
+            with self.assertRaisesRegex(
+                    TypeError, r"is a \w+; a Sampler needs.*next\(batches\)"):
+                lockstep.torch.Sampler(types.SimpleNamespace(_pending=None),
+                                       dataset)
+
     def test_the_loop_ends_with_the_input(self):
         with TorchJob(sets=["train_steps=100", "data.epochs=1"]) as job:
             job.start_worker(0, program())
