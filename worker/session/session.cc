@@ -84,7 +84,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(
   if (has_session.exchange(true)) {
     return absl::FailedPreconditionError(
         "this process is a worker already; a process can have one at a time: "
-        "close the first, or start another process");
+        "close the first, start another process, or give one worker the "
+        "variables of all models, as Worker(torch.nn.ModuleDict(...)) does");
   }
   const auto join = [&]() -> absl::StatusOr<std::unique_ptr<Session>> {
     CommonFlags flags;
