@@ -43,7 +43,9 @@ absl::Status ServedVariables::TakeNext() {
   // which no gradient belongs.
   pass_.reset();
   LOCKSTEP_ASSIGN_OR_RETURN(pass_, job_->Next());
-  if (!pass_.has_value()) return absl::OkStatus();
+  // At the end the last pass may be older than the last step, which a worker
+  // whose pass came too late has not computed.
+  if (!pass_.has_value() && !job_->has_last_values()) return absl::OkStatus();
   for (size_t i = 0; i < variables_.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(store_.WriteServed(variables_[i], job_->value(i)));
   }

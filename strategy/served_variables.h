@@ -40,8 +40,9 @@ class ServedVariables {
       std::unique_ptr<TrainingJob> job);
 
   // The pass whose gradients the next Push() must hand in. Absent once training
-  // is over: the copies then keep the values of the last pass, which are older
-  // than those of the job's last checkpoint.
+  // is over: the copies then have the values with which it has ended. If the
+  // servers were gone before this worker had those, the copies keep the values
+  // of its last pass; a checkpoint has the newer ones.
   const std::optional<JobPass>& pass() const { return pass_; }
 
   // Returns gradients as Push() takes them.

@@ -42,6 +42,10 @@ class SessionJob final : public TrainingJob {
     }
   }
 
+  bool has_last_values() const override {
+    return session_->last_step().has_value();
+  }
+
   absl::Span<const std::byte> value(size_t variable) const override {
     return session_->value(variable);
   }

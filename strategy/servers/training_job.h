@@ -44,8 +44,13 @@ class TrainingJob {
   //                        chief's reason
   virtual absl::StatusOr<std::optional<JobPass>> Next() = 0;
 
+  // After Next() has returned nullopt: true if value() has the values with
+  // which training, or this worker's input, has ended. False if the servers
+  // were gone before this worker had them, or the job had no step for it.
+  virtual bool has_last_values() const = 0;
+
   // The elements of a variable for the current pass, row-major; valid until
-  // Push().
+  // Push(). If has_last_values(), those of the end; valid from then on.
   virtual absl::Span<const std::byte> value(size_t variable) const = 0;
 
   // Hands in the gradients of the pass: one for each variable, of its type and

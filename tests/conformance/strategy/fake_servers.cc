@@ -16,6 +16,7 @@ class FakeServers::Job final : public TrainingJob {
     values_ = servers_.ValuesAt(pass_.step);
     return pass_;
   }
+  bool has_last_values() const override { return false; }  // they never end
   absl::Span<const std::byte> value(size_t variable) const override {
     return {reinterpret_cast<const std::byte*>(&values_[variable]),
             sizeof(float)};

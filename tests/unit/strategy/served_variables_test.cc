@@ -31,6 +31,7 @@ struct Servers {
   absl::Status end;                       // after them
   absl::Status answer;                    // to a push
   bool epochs_are_over = false;
+  std::optional<int64_t> last_step;  // whose values it has at the end
   std::vector<Pushed> pushed;
 };
 
@@ -42,16 +43,18 @@ class FakeJob final : public TrainingJob {
   absl::StatusOr<std::optional<JobPass>> Next() override {
     if (servers_.steps.empty()) {
       if (!servers_.end.ok()) return servers_.end;
+      SetValues(servers_.last_step.value_or(-1));
       return std::nullopt;
     }
     JobPass pass;
     pass.step = servers_.steps.front();
     pass.batch = pass.step;
     servers_.steps.pop_front();
-    for (size_t i = 0; i < values_.size(); ++i) {
-      values_[i] = static_cast<float>(10 * pass.step) + static_cast<float>(i);
-    }
+    SetValues(pass.step);
     return pass;
+  }
+  bool has_last_values() const override {
+    return servers_.last_step.has_value();
   }
   absl::Span<const std::byte> value(size_t variable) const override {
     return {reinterpret_cast<const std::byte*>(&values_[variable]),
@@ -73,6 +76,12 @@ class FakeJob final : public TrainingJob {
   }
 
  private:
+  void SetValues(int64_t step) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = static_cast<float>(10 * step) + static_cast<float>(i);
+    }
+  }
+
   Servers& servers_;
   std::vector<float> values_;
 };
@@ -176,6 +185,26 @@ TEST_F(ServedVariablesTest, TheEndOfTrainingIsNoErrorOfTheLastPass) {
   EXPECT_THAT(trained_->served()->Examples(9),
               StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_EQ(servers_.pushed.size(), 1);
+}
+
+// The last pass of a worker may have come too late for the last step.
+TEST_F(ServedVariablesTest, CopiesHaveTheValuesOfTheEnd) {
+  servers_.steps = {0};
+  servers_.last_step = 7;
+  ASSERT_THAT(Begin(), IsOk());
+  EXPECT_THAT(Minimize(1, 1), IsOk());
+  EXPECT_EQ(trained_->served()->pass(), std::nullopt);
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(70, 70));
+  EXPECT_THAT(CopiesOf(variables_[1]), ElementsAre(71, 71));
+}
+
+TEST_F(ServedVariablesTest, CopiesKeepTheirValuesIfTheEndHasNone) {
+  servers_.steps = {0, 1};
+  ASSERT_THAT(Begin(), IsOk());
+  EXPECT_THAT(Minimize(1, 1), IsOk());
+  EXPECT_THAT(Minimize(1, 1), IsOk());
+  EXPECT_EQ(trained_->served()->pass(), std::nullopt);
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(10, 10));
 }
 
 TEST_F(ServedVariablesTest, TheReasonOfAFailedJobIsReturned) {
