@@ -8,6 +8,16 @@
 #include "strategy/cross.h"
 
 namespace lockstep::strategy {
+namespace {
+
+// True if values of several replicas are added up for the variable, which waits
+// for all workers.
+bool Reduces(const Variable& variable) {
+  return variable.aggregation() == Aggregation::kSum ||
+         variable.aggregation() == Aggregation::kMean;
+}
+
+}  // namespace
 
 absl::Status CheckSameCall(const PerReplica<std::string>& calls) {
   for (size_t r = 1; r < calls.local().size(); ++r) {
@@ -50,15 +60,19 @@ absl::Status Replica::MeetAll(const std::type_info& purpose, void* brought,
                        });
 }
 
-absl::Status Replica::CheckAlike(const PerReplica<Access>& accesses) {
+absl::Status Replica::CheckAlike(const PerReplica<Access>& accesses) const {
   const Access& first = accesses.At(0);
+  bool waits = false;
+  for (const Access& access : accesses.local()) waits = waits || access.waits;
   for (size_t r = 1; r < accesses.local().size(); ++r) {
     const Access& other = accesses.At(r);
     if (other.call == first.call && other.variable == first.variable) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
+    absl::Status differ = absl::InvalidArgumentError(absl::StrCat(
         "local replica 0 calls ", first.call, ", local replica ", r, " ",
         other.call, other.call == first.call ? " of another variable" : "",
         "; all replicas must make the same calls in the same order"));
+    if (!waits) return differ;
+    return engine_.group().TellIfRefused(first.call, std::move(differ), {});
   }
   return absl::OkStatus();
 }
@@ -75,9 +89,8 @@ absl::StatusOr<Value> Replica::Read(const Variable& variable) const {
 
 absl::StatusOr<Value> Replica::ReadAggregated(const Variable& variable) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Value mine, Read(variable));
-  const bool reduces = variable.aggregation() == Aggregation::kSum ||
-                       variable.aggregation() == Aggregation::kMean;
-  const bool together = engine_.variables().IsOnRead(variable) && reduces;
+  const bool together =
+      engine_.variables().IsOnRead(variable) && Reduces(variable);
   return Merge(
       [&](Cross& cross, const PerReplica<Access>& accesses,
           const PerReplica<Value>& all) -> absl::StatusOr<Value> {
@@ -96,7 +109,8 @@ absl::StatusOr<Value> Replica::ReadAggregated(const Variable& variable) {
                             absl::MakeConstSpan(&value, 1)));
         return std::get<Value>(std::move(reduced[0]));
       },
-      Access{CallOf("ReadAggregated", variable.name()), variable}, mine);
+      Access{CallOf("ReadAggregated", variable.name()), variable, together},
+      mine);
 }
 
 absl::Status Replica::Write(Assignment how, const Variable& variable,
@@ -122,7 +136,7 @@ absl::Status Replica::Write(Assignment how, const Variable& variable,
         LOCKSTEP_RETURN_IF_ERROR(CheckAlike(accesses));
         return cross.AssignAggregated(how, variable, all);
       },
-      Access{CallOf(how, variable), variable}, value);
+      Access{CallOf(how, variable), variable, Reduces(variable)}, value);
 }
 
 absl::Status Replica::Assign(const Variable& variable, const Value& value) {
@@ -157,8 +171,7 @@ absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
   // rows are joined first, which only the arithmetic operations allow; a single
   // copy takes all rows in turn, with every operation.
   const bool central = HasOneCopy(engine_.kind());
-  const bool reduces = variable.aggregation() == Aggregation::kSum ||
-                       variable.aggregation() == Aggregation::kMean;
+  const bool reduces = Reduces(variable);
   const bool chooses = op == ScatterOp::kMin || op == ScatterOp::kMax ||
                        op == ScatterOp::kUpdate;
   if (reduces && chooses && !central) {
@@ -177,7 +190,7 @@ absl::Status Replica::Scatter(ScatterOp op, const Variable& variable,
         LOCKSTEP_RETURN_IF_ERROR(CheckAlike(accesses));
         return cross.ScatterAll(op, variable, all);
       },
-      Access{CallOf(op, variable), variable}, rows);
+      Access{CallOf(op, variable), variable, reduces}, rows);
 }
 
 absl::StatusOr<std::vector<Leaf>> Replica::AllReduce(

@@ -28,6 +28,8 @@ absl::Status CheckSameCall(const PerReplica<std::string>& calls);
 // Replica is the context of a function that runs once for each replica. Calls
 // that involve the other replicas wait for them, so all replicas must make them
 // in the same order; if one fails or returns instead, the others get an error.
+// Where the replicas of one worker differ in a call that waits for the other
+// workers, it fails at these, too.
 //
 // Threads: must be used in the thread that runs the replica, until its function
 //          returns.
@@ -85,9 +87,6 @@ class Replica {
   absl::Status Scatter(ScatterOp op, const Variable& variable,
                        const Slices& rows);
 
-  // Where the replicas of one worker differ in one of the following calls, it
-  // fails at the other workers, too.
-
   // Returns the sum or mean of all replicas' values to each replica.
   //
   //   kInvalidArgument  also: replicas differ in `op` or in the number of
@@ -139,10 +138,13 @@ class Replica {
   struct Access {
     std::string call;
     Variable variable;
+    bool waits = false;  // for the other workers
   };
+  // Where a replica's call waits for the other workers, an error fails theirs.
+  //
   //   kInvalidArgument  replicas differ in the call or the variable; has both
   //                     calls
-  static absl::Status CheckAlike(const PerReplica<Access>& accesses);
+  absl::Status CheckAlike(const PerReplica<Access>& accesses) const;
 
   using Together = absl::FunctionRef<void(Cross&, absl::Span<void* const>)>;
   absl::Status MeetAll(const std::type_info& purpose, void* brought,

@@ -25,7 +25,8 @@ absl::Status StepContext::Output(Replica& replica, const std::string& name,
   return replica.Merge(
       [&](Cross& cross, const PerReplica<std::string>& calls,
           const PerReplica<Value>& all) -> absl::Status {
-        LOCKSTEP_RETURN_IF_ERROR(CheckSameCall(calls));
+        LOCKSTEP_RETURN_IF_ERROR(cross.engine_.group().TellIfRefused(
+            "Output()", CheckSameCall(calls), {}));
         return Output(cross, name, all, op);
       },
       absl::StrCat("Output(\"", name, "\", ",

@@ -328,5 +328,64 @@ TEST_F(ReplicaTest, ReplicasThatDifferInOneWorkerAreRefusedInAll) {
   });
 }
 
+TEST_F(ReplicaTest, ReplicasThatUseVariablesOtherwiseAreRefusedInAllWorkers) {
+  const auto refused = [](Synchronization synchronization, auto call,
+                          const std::string& other) {
+    InTwoWorkers(2, [&](Strategy& strategy, bool /*first*/) {
+      VariableOptions options;
+      options.name = "v";
+      options.initializer =
+          Starting(Value::Of<float>(ElementType::kFloat32, {1}, {0}));
+      options.synchronization = synchronization;
+      options.aggregation = Aggregation::kSum;
+      const Variable v = strategy.Create(options).value();
+      options.name = "u";
+      const Variable u = strategy.Create(options).value();
+      EXPECT_THAT(strategy.Run([&](Replica& replica) -> absl::Status {
+        return call(replica, replica.id() == 3 ? u : v);
+      }),
+                  StatusIs(absl::StatusCode::kInvalidArgument,
+                           HasSubstr("local replica 1 " + other)));
+    });
+  };
+  const Value one = Value::Of<float>(ElementType::kFloat32, {1}, {1});
+  refused(
+      Synchronization::kOnWrite,
+      [&](Replica& replica, const Variable& variable) {
+        return replica.AssignAdd(variable, one);
+      },
+      "AssignAdd(\"u\")");
+  refused(
+      Synchronization::kOnWrite,
+      [&](Replica& replica, const Variable& variable) {
+        return replica.Scatter(ScatterOp::kAdd, variable, {{0}, one, {}});
+      },
+      "ScatterAdd(\"u\")");
+  refused(
+      Synchronization::kOnRead,
+      [](Replica& replica, const Variable& variable) {
+        return replica.ReadAggregated(variable).status();
+      },
+      "ReadAggregated(\"u\")");
+}
+
+// Nothing is exchanged, so the other worker has nothing to wait for.
+TEST_F(ReplicaTest, ReplicasThatDifferInACallOfTheirWorkerFailThereAlone) {
+  InTwoWorkers(2, [](Strategy& strategy, bool first) {
+    VariableOptions options;
+    options.name = "v";
+    options.initializer = Starting(Number(0));
+    options.aggregation = Aggregation::kOnlyFirstReplica;
+    const Variable v = strategy.Create(options).value();
+    options.name = "u";
+    const Variable u = strategy.Create(options).value();
+    const absl::Status done = strategy.Run([&](Replica& replica) {
+      return replica.Assign(replica.id() == 3 ? u : v, Number(1));
+    });
+    EXPECT_EQ(done.ok(), first) << done;
+    EXPECT_THAT(strategy.Reduce(ReduceOp::kSum, Number(1)), IsOk());
+  });
+}
+
 }  // namespace
 }  // namespace lockstep::strategy

@@ -92,6 +92,20 @@ TEST_F(RunStepsTest, WorkersThatSetOtherOutputsAreRefusedWithBothCalls) {
   });
 }
 
+// The other worker would wait for a call that does not come.
+TEST_F(RunStepsTest, ReplicasThatSetOtherOutputsAreRefusedInAllWorkers) {
+  InTwoWorkers(2, [](Strategy& strategy, bool /*first*/) {
+    StepOutputs outputs;
+    StepContext context(outputs);
+    EXPECT_THAT(strategy.Run([&](Replica& replica) {
+      return context.Output(replica, replica.id() == 3 ? "error" : "loss",
+                            Number(1), ReduceOp::kSum);
+    }),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("local replica 1 Output(\"error\", SUM)")));
+  });
+}
+
 TEST_F(RunStepsTest, WithoutStepsTheFunctionIsNotCalled) {
   EXPECT_EQ(Run(0)->calls, 0);
 }
