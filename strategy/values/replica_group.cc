@@ -355,10 +355,17 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
     if (const Value* dense = std::get_if<Value>(&reduced[0])) return *dense;
     return ToDense(std::get<Slices>(reduced[0]));
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> named,
+                            Descending(axes, std::get<Value>(value.local[0])));
+  // Sums along different axes may have one shape, and the mean begins with the
+  // same exchange as the sum, so workers compare both.
+  const std::string label = absl::StrCat(
+      "the ", NameOfOp(op), " along axes [", absl::StrJoin(named, ","), "]",
+      value.label.empty() ? "" : " for ", value.label);
   // Each replica sums its own along the axes, and counts: the mean of the
   // replicas' means would give a short batch too much weight.
-  Distributed sums{Form::kPerReplica, {}, value.label};
-  Distributed counts{Form::kPerReplica, {}, value.label};
+  Distributed sums{Form::kPerReplica, {}, label};
+  Distributed counts{Form::kPerReplica, {}, label};
   for (size_t r = 0; r < static_cast<size_t>(local()); ++r) {
     const auto* mine =
         std::get_if<Value>(&value.local[value.local.size() == 1 ? 0 : r]);

@@ -153,6 +153,31 @@ TEST(ReplicaGroupTest, WorkersWithOtherPacksOfARingAreRefused) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// The sums along both axes have one shape.
+TEST(ReplicaGroupTest, WorkersThatReduceAlongOtherAxesAreRefused) {
+  auto members = MakeLocalGroup(2, absl::Minutes(5));
+  std::vector<std::thread> threads;
+  for (auto& member : members) {
+    threads.emplace_back([&member] {
+      const ReplicaGroup group({Kind::kMultiWorkerMirrored, 1, {}},
+                               member.get());
+      const bool first = group.worker() == 0;
+      const Distributed square = Each({Row({1, 2, 3, 4}).Reshaped({2, 2})});
+      // One axis, counted from either end.
+      EXPECT_EQ(*group.ReduceAlong(ReduceOp::kSum, square, {first ? 1 : -1}),
+                Row({6, 14}));
+      EXPECT_THAT(
+          group.ReduceAlong(ReduceOp::kSum, square, {first ? 0 : 1}),
+          StatusIs(kInvalid, HasSubstr("SUM along axes [1] at rank 1")));
+      EXPECT_THAT(
+          group.ReduceAlong(first ? ReduceOp::kSum : ReduceOp::kMean, square,
+                            {0}),
+          StatusIs(kInvalid, HasSubstr("MEAN along axes [0] at rank 1")));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(ReplicaGroupTest, WorkersReduceTogetherAndNameOtherCalls) {
   auto members = MakeLocalGroup(2, absl::Minutes(5));
   std::vector<std::thread> threads;
