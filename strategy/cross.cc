@@ -335,8 +335,8 @@ absl::StatusOr<Variable> Cross::Create(const VariableOptions& options) {
   // are refused.
   LOCKSTEP_RETURN_IF_ERROR(engine_.variables().Check(options));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      Value initial, engine_.group().FromFirstWorker(
-                         CallOf("Create", options.name), options.initializer));
+      Value initial,
+      engine_.group().FromFirstWorker(CallOf(options), options.initializer));
   return engine_.variables().Make(options, std::move(initial));
 }
 

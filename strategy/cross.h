@@ -177,7 +177,8 @@ class Cross {
     return WriteAggregated(how, variable, ToDistributed(value));
   }
 
-  // Creates a variable with worker 0's initial value in all copies.
+  // Creates a variable with worker 0's initial value in all copies. All workers
+  // must pass the same name, synchronization, aggregation and trainable.
   //
   // Errors: as VariableStore::Make(); those of the initializer.
   absl::StatusOr<Variable> Create(const VariableOptions& options);

@@ -243,13 +243,13 @@ absl::StatusOr<Variable> Replica::Create(const VariableOptions& options) {
   return Merge(
       [&](Cross& cross,
           const PerReplica<std::string>& calls) -> absl::StatusOr<Variable> {
-        // Only names can be compared: the options hold a function. Those of the
-        // first replica count.
+        // The initializer is a function, which cannot be compared: that of the
+        // first replica counts.
         LOCKSTEP_RETURN_IF_ERROR(engine_.group().TellIfRefused(
             "Create()", CheckSameCall(calls), {}));
         return cross.Create(options);
       },
-      CallOf("Create", options.name));
+      CallOf(options));
 }
 
 }  // namespace lockstep::strategy

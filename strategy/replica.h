@@ -105,8 +105,11 @@ class Replica {
   absl::StatusOr<Value> AllGather(const Value& value, int64_t axis,
                                   const CommunicationOptions& options = {});
 
-  // Creates one variable for all replicas; they must all pass the same name.
-  // Errors: as Merge() and Cross::Create().
+  // Creates one variable for all replicas, with the initializer and the place
+  // of the first. Errors: as Merge() and Cross::Create();
+  //
+  //   kInvalidArgument  also: replicas differ in the name, synchronization,
+  //                     aggregation or trainable; has both
   absl::StatusOr<Variable> Create(const VariableOptions& options);
 
   // Waits until all replicas of this worker have called Merge(), and calls

@@ -19,6 +19,47 @@ uint64_t NextNumber() {
   return ++last;
 }
 
+absl::string_view NameOf(Synchronization synchronization) {
+  switch (synchronization) {
+    case Synchronization::kNone:
+      return "kNone";
+    case Synchronization::kOnRead:
+      return "kOnRead";
+    case Synchronization::kAuto:
+    case Synchronization::kOnWrite:
+      return "kOnWrite";
+  }
+  return "";
+}
+
+absl::string_view NameOf(Aggregation aggregation) {
+  switch (aggregation) {
+    case Aggregation::kNone:
+      return "kNone";
+    case Aggregation::kSum:
+      return "kSum";
+    case Aggregation::kMean:
+      return "kMean";
+    case Aggregation::kOnlyFirstReplica:
+      return "kOnlyFirstReplica";
+  }
+  return "";
+}
+
+// TensorFlow's default: counts and metrics, which are kOnRead, are not trained.
+bool IsTrainable(const VariableOptions& options) {
+  return options.trainable.value_or(options.synchronization !=
+                                    Synchronization::kOnRead);
+}
+
+// OK if the type of a variable can be added. Errors: as CheckIsNumber().
+absl::Status CheckAddable(const std::string& name, ElementType type) {
+  const absl::Status number = CheckIsNumber(type);
+  if (number.ok()) return number;
+  return absl::Status(number.code(), absl::StrCat("variable \"", name,
+                                                  "\": ", number.message()));
+}
+
 absl::string_view MethodOf(ScatterOp op) {
   switch (op) {
     case ScatterOp::kAdd:
@@ -55,6 +96,13 @@ std::string CallOf(Assignment how, const Variable& variable) {
 
 std::string CallOf(ScatterOp op, const Variable& variable) {
   return CallOf(MethodOf(op), variable.name());
+}
+
+std::string CallOf(const VariableOptions& options) {
+  return absl::StrCat(CallOf("Create", options.name), " with ",
+                      NameOf(options.synchronization), ", ",
+                      NameOf(options.aggregation), ", ",
+                      IsTrainable(options) ? "trainable" : "not trainable");
 }
 
 VariableStore::VariableStore(Kind kind, Placement replica_devices)
@@ -150,7 +198,7 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
   }
   if (mirrored && (options.aggregation == Aggregation::kMean ||
                    options.aggregation == Aggregation::kSum)) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(initial.type()));
+    LOCKSTEP_RETURN_IF_ERROR(CheckAddable(options.name, initial.type()));
   }
   auto state = std::make_shared<Variable::State>();
   state->name = options.name;
@@ -158,10 +206,7 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
                                ? Synchronization::kOnWrite
                                : options.synchronization;
   state->aggregation = options.aggregation;
-  // TensorFlow's default: counts and metrics, which are kOnRead, are not
-  // trained.
-  state->trainable = options.trainable.value_or(options.synchronization !=
-                                                Synchronization::kOnRead);
+  state->trainable = IsTrainable(options);
   state->placement = PlacementOf(options);
   state->owner = number_;
   state->kind = kind_;
@@ -221,7 +266,7 @@ absl::Status VariableStore::Write(const Variable& variable, size_t copy,
     held = value;
     return absl::OkStatus();
   }
-  LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(held.type()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAddable(variable.name(), held.type()));
   Combine(held.type(),
           how == Assignment::kAdd ? Arithmetic::kAdd : Arithmetic::kSubtract,
           held.size(), held.mutable_bytes().data(), value.bytes().data());

@@ -22,6 +22,9 @@ enum class Assignment { kAssign, kAdd, kSubtract };
 std::string CallOf(absl::string_view method, absl::string_view variable);
 std::string CallOf(Assignment how, const Variable& variable);
 std::string CallOf(ScatterOp op, const Variable& variable);
+// Has all options but the initializer and the place, which are not compared:
+// "Create(\"w\") with kOnWrite, kNone, trainable".
+std::string CallOf(const VariableOptions& options);
 
 // VariableStore makes the variables of a strategy and accesses their copies by
 // index. Its callers, the contexts, decide which copy belongs to a replica.

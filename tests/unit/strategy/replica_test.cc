@@ -328,6 +328,40 @@ TEST_F(ReplicaTest, ReplicasThatDifferInOneWorkerAreRefusedInAll) {
   });
 }
 
+// Else their writes would be added up in one worker, and in none of the others.
+TEST_F(ReplicaTest, VariablesThatDifferAreNotCreated) {
+  const auto options_of = [](bool other) {
+    VariableOptions options;
+    options.name = "v";
+    options.initializer = Starting(Number(1));
+    options.aggregation = other ? Aggregation::kSum : Aggregation::kMean;
+    return options;
+  };
+  EXPECT_THAT(strategy_->Run([&](Replica& replica) {
+    return replica.Create(options_of(replica.id() == 1));
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("kOnWrite, kMean, trainable"),
+                             HasSubstr("kOnWrite, kSum, trainable"))));
+  InTwoWorkers(1, [&](Strategy& strategy, bool first) {
+    EXPECT_THAT(strategy.Create(options_of(first)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("kMean, trainable at rank 1")));
+    VariableOptions options = options_of(true);
+    options.synchronization =
+        first ? Synchronization::kOnWrite : Synchronization::kOnRead;
+    EXPECT_THAT(strategy.Create(options),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("kOnRead, kSum, not trainable at rank 1")));
+    // The same variable, in other words.
+    options = options_of(true);
+    options.synchronization =
+        first ? Synchronization::kAuto : Synchronization::kOnWrite;
+    if (first) options.trainable = true;
+    EXPECT_THAT(strategy.Create(options), IsOk());
+  });
+}
+
 TEST_F(ReplicaTest, ReplicasThatUseVariablesOtherwiseAreRefusedInAllWorkers) {
   const auto refused = [](Synchronization synchronization, auto call,
                           const std::string& other) {

@@ -83,7 +83,8 @@ TEST_F(VariableStoreTest, ImpossibleVariablesAreRefused) {
 TEST_F(VariableStoreTest, VariablesOfBoolAreAssignedButNotAdded) {
   const Value no = Value::Of<uint8_t>(ElementType::kBool, {}, {0});
   const Value yes = Value::Of<uint8_t>(ElementType::kBool, {}, {1});
-  const auto refused = StatusIs(kInvalid, HasSubstr("bool cannot be added"));
+  const auto refused =
+      StatusIs(kInvalid, HasSubstr("variable \"v\": bool cannot be added"));
   VariableOptions sum = Named("v");
   sum.aggregation = Aggregation::kSum;
   EXPECT_THAT(mirrored_.Make(sum, no), refused);
