@@ -16,6 +16,23 @@ def run(*command):
     return done.stdout
 
 
+def headers_that_need_others(prefix):
+    """Returns the installed headers that do not compile alone."""
+    include = os.path.join(prefix, "include/lockstep")
+    compiler = os.environ.get("CXX", "c++")
+    failed = []
+    for folder, _, files in os.walk(include):
+        for header in files:
+            path = os.path.join(folder, header)
+            done = subprocess.run(
+                [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
+                 "-Wpedantic", "-Wshadow", "-Werror", "-I", include, "-include",
+                 path, "-x", "c++", os.devnull], capture_output=True)
+            if done.returncode != 0:
+                failed.append(os.path.relpath(path, include))
+    return failed
+
+
 def build(component, folder, needs=()):
     """Installs the component and those that it needs, and builds
     ../installed_COMPONENT; returns where."""
