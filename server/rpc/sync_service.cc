@@ -130,19 +130,10 @@ absl::Status SyncService::HandleTakeToken(const Caller& caller,
                   request.pass(),
                   request.slot(),
                   std::max(request.block(), 1)};
-  // The word of a worker does not make a number done whose gradient is not
-  // here: no other worker would compute the number, and the step would wait for
-  // ever.
-  const int64_t attempt = shard->engine().HasGradientOf(pass, request.attempt())
-                              ? request.attempt()
-                              : 0;
-  // A worker that still computes asks whether its pass is over, not for a
-  // token.
-  const absl::Time now = clock_.Now();
   LOCKSTEP_ASSIGN_OR_RETURN(
-      std::vector<Gate::Answer> answers,
-      request.computing() ? shard->gate()->Watch(ticket, pass, now)
-                          : shard->gate()->Wait(ticket, pass, attempt, now));
+      const std::vector<Gate::Answer> answers,
+      shard->AwaitToken({ticket, pass, request.attempt(), request.computing()},
+                        clock_.Now()));
   replies_.SendTokens(answers);
   return absl::OkStatus();
 }

@@ -378,6 +378,16 @@ absl::Status Shard::CheckReadable(int64_t step) const {
   return engine_->CheckReached(step);
 }
 
+absl::StatusOr<std::vector<Gate::Answer>> Shard::AwaitToken(
+    const TokenWait& wait, absl::Time now) {
+  if (wait.computing) return gate_->Watch(wait.ticket, wait.pass, now);
+  // The word of a worker does not make a number done whose gradient is not
+  // here: no other worker would compute the number, and the step would wait for
+  // ever.
+  const bool pushed = engine_->HasGradientOf(wait.pass, wait.attempt);
+  return gate_->Wait(wait.ticket, wait.pass, pushed ? wait.attempt : 0, now);
+}
+
 absl::StatusOr<Shard::Values> Shard::Pull(int first_part, int num_parts,
                                           int64_t step) {
   LOCKSTEP_RETURN_IF_ERROR(CheckReadable(step));

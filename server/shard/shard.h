@@ -100,6 +100,19 @@ class Shard {
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool active() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // A worker's wait for a token after `pass`, whose gradient it has pushed in
+  // `attempt`; 0: it pushed none. `computing`: it still computes the pass, and
+  // asks only whether that is over. Must be called on ps task 0. Errors: those
+  // of Gate::Wait() and Gate::Watch().
+  struct TokenWait {
+    uint64_t ticket = 0;
+    Pass pass = {};
+    int64_t attempt = 0;
+    bool computing = false;
+  };
+  absl::StatusOr<std::vector<Gate::Answer>> AwaitToken(const TokenWait& wait,
+                                                       absl::Time now);
+
   // The values of consecutive parts, one after the other.
   struct Values {
     int64_t step = 0;

@@ -22,13 +22,16 @@ void AddWorkers(const std::vector<Contributor>& from, std::set<int>& to) {
   for (const Contributor& who : from) to.insert(who.first);
 }
 
-// True if the gradient of `who` has arrived for all parts. `updating` of a part
-// proves nothing: it may be work of an older attempt.
+// True if the gradient of a pass of shared work has arrived for all parts that
+// this server sums. `updating` of a part proves nothing: it may be work of an
+// older attempt.
 template <typename Part>
 bool AllHave(const std::vector<Part>& parts, const MeanSquares& squares,
-             const Contributor& who) {
+             const MirrorParts& mirror, const Pass& pass) {
+  const Contributor who = ContributorOf(pass, /*shared=*/true);
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].updated || squares.has(static_cast<int>(i))) continue;
+    if (mirror.copied(i)) continue;
     if (parts[i].collected.count(who) == 0) return false;
   }
   return true;
@@ -334,7 +337,7 @@ Engine::Arrivals StrictEngine::arrivals() const {
 bool StrictEngine::HasGradientOf(const Pass& pass, int64_t attempt) const {
   MutexLock lock(mutex_);
   return !options_.shared || pass.local_step != step_ || attempt != attempt_ ||
-         AllHave(parts_, squares_, ContributorOf(pass, options_.shared));
+         AllHave(parts_, squares_, mirror_, pass);
 }
 
 std::string StrictEngine::WaitsFor() const {

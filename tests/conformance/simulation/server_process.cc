@@ -155,10 +155,8 @@ void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
   if (!admitted.ok()) return reply(admitted.status());
   const uint64_t ticket = ++tickets_;
   waits_[ticket] = reply;
-  server::Gate& gate = *(*admitted)->gate();
-  const auto answers = computing
-                           ? gate.Watch(ticket, pass, job_.world.Now())
-                           : gate.Wait(ticket, pass, attempt, job_.world.Now());
+  const auto answers = (*admitted)->AwaitToken(
+      {ticket, pass, attempt, computing}, job_.world.Now());
   if (!answers.ok()) {
     waits_.erase(ticket);
     return reply(answers.status());
