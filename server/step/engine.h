@@ -273,7 +273,8 @@ class Engine {
   virtual std::string WaitsFor() const = 0;
 
   // Shared work: false if parts of this server lack the gradient of the number
-  // of `pass` in `attempt` of the step at hand. True of all other passes.
+  // of `pass` in `attempt` of the step at hand, unless that attempt has failed.
+  // True of all other passes.
   virtual bool HasGradientOf(const Pass& /*pass*/, int64_t /*attempt*/) const {
     return true;
   }

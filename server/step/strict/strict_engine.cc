@@ -336,8 +336,9 @@ Engine::Arrivals StrictEngine::arrivals() const {
 
 bool StrictEngine::HasGradientOf(const Pass& pass, int64_t attempt) const {
   MutexLock lock(mutex_);
-  return !options_.shared || pass.local_step != step_ || attempt != attempt_ ||
-         AllHave(parts_, squares_, mirror_, pass);
+  // A failed attempt has dropped all gradients, and would refuse this one.
+  return !options_.shared || !failure_.ok() || pass.local_step != step_ ||
+         attempt != attempt_ || AllHave(parts_, squares_, mirror_, pass);
 }
 
 std::string StrictEngine::WaitsFor() const {

@@ -1,7 +1,9 @@
 // Shared work: gradients have numbers, and belong to no worker.
 
+#include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/step/strict/strict_engine.h"
@@ -88,6 +90,23 @@ TEST(StrictEngineSharedTest, GradientOfANumberIsHereOnceAllPartsHaveIt) {
   shard.StartAttempt(0, 2);
   EXPECT_TRUE(shard.HasGradientOf(pass(0, 1), 1));
   EXPECT_FALSE(shard.HasGradientOf(pass(0, 1), 2));
+}
+
+// Its number is not handed out again: the gradient would be refused.
+TEST(StrictEngineSharedTest, FailedAttemptAsksForNoGradientAgain) {
+  FakePartUpdater updater(1);
+  updater.on_update = [](int, int64_t) { return absl::InternalError("why"); };
+  StrictEngine shard(
+      {.replicas_to_aggregate = 1, .total_num_replicas = 1, .shared = true},
+      updater);
+  const Pass pass = {0, 1, 0, 1, 0};
+  EXPECT_FALSE(shard.HasGradientOf(pass, 1));
+
+  ASSERT_OK(shard.AddPush(1, PushOf(pass, 1, 0, 1, 5)));
+
+  EXPECT_TRUE(shard.HasGradientOf(pass, 1));
+  shard.StartAttempt(0, 2);
+  EXPECT_FALSE(shard.HasGradientOf(pass, 2));
 }
 
 // Gradients of blocks of the old size arrive until the attempt begins.
