@@ -94,8 +94,10 @@ std::vector<bool> RequestReader::Await() const {
     polled.push_back({unread.socket, POLLIN, 0});
   }
   int millis = -1;
-  // The oldest is late first.
-  if (!unread_.empty()) {
+  if (unread_.size() > kMostUnread) {
+    millis = 0;  // some of them are closed, unless their request is here
+  } else if (!unread_.empty()) {
+    // The oldest is late first.
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         unread_.front().until - steady_clock::now());
     // Rounded up, so that poll() does not return before the deadline.
@@ -122,10 +124,6 @@ bool RequestReader::TakeAdded() {
 
 void RequestReader::Run(const Take& take) {
   while (TakeAdded()) {
-    while (unread_.size() > kMostUnread) {
-      CloseConnection(unread_.front().socket);
-      unread_.pop_front();
-    }
     const std::vector<bool> ready = Await();
     const Time now = steady_clock::now();
     std::deque<Unread> still;
@@ -142,6 +140,12 @@ void RequestReader::Run(const Take& take) {
       }
     }
     unread_ = std::move(still);
+    // After the reading: requests that have arrived are not lost to a burst of
+    // silent connections.
+    while (unread_.size() > kMostUnread) {
+      CloseConnection(unread_.front().socket);
+      unread_.pop_front();
+    }
   }
 }
 

@@ -384,7 +384,8 @@ absl::StatusOr<std::vector<Gate::Answer>> Shard::AwaitToken(
   // The word of a worker does not make a number done whose gradient is not
   // here: no other worker would compute the number, and the step would wait for
   // ever.
-  const bool pushed = engine_->HasGradientOf(wait.pass, wait.attempt);
+  const bool pushed =
+      !job_.shares_work() || engine_->HasGradientOf(wait.pass, wait.attempt);
   return gate_->Wait(wait.ticket, wait.pass, pushed ? wait.attempt : 0, now);
 }
 
