@@ -1,6 +1,7 @@
 """The values of a step, on their way into the parameters of a model."""
 
 import functools
+import sys
 import warnings
 
 import torch
@@ -64,7 +65,8 @@ class Values:
         self._turns = [i for i, (p, like) in enumerate(
             zip(parameters, self.like)) if p.device.type == "cpu"
                        and 0 < _size(like) < LARGE]
-        self._kept = []  # (number, values) of some of these in the step
+        self._suspects = []  # that the step before has written to
+        self._kept = {}  # by number: the step's values of some parameters
         self._first_step = True
         self._told = False  # of a write that is lost
         self.moved = 0
@@ -94,7 +96,7 @@ class Values:
         """
         self.late = set()
         self.missing = set(range(len(self._parameters))) if early else set()
-        self._kept = []
+        self._choose_kept()
         if early:
             self._versions.clear()
             for p in self._parameters:
@@ -110,14 +112,7 @@ class Values:
                     p.copy_(value)
                 elif not self._may_move(i) or not self._move(native, i):
                     p.copy_(view(native.value(self._first + i), self.like[i]))
-                self._versions[i] = p._version
-        if not self._told:
-            # One in each step, after all of the first one, in turn.
-            kept = self._turns[:len(self._turns) if self._first_step else 1]
-            self._first_step = False
-            self._turns = self._turns[len(kept):] + kept
-            self._kept = [(i, self._parameters[i].detach().clone())
-                          for i in kept]
+                self._note(i)
 
     def take_last(self, native, again):
         """The job is done: copies the values with which it has ended.
@@ -143,7 +138,7 @@ class Values:
         with torch.no_grad():
             self._parameters[i].copy_(
                 view(native.value(self._first + i), self.like[i]))
-        self._versions[i] = self._parameters[i]._version
+        self._note(i)
         self.missing.discard(i)
 
     def arrive_late(self, native):
@@ -177,26 +172,50 @@ class Values:
         self.moved += 1
         return True
 
-    def warn_of_writes(self, names):
-        """Warns, once, if the program has written to a parameter in a step.
+    def _choose_kept(self):
+        """Names those whose values are kept: one in each step, after all of
+        the first one, in turn, and one that the step before has written to."""
+        self._kept = {}
+        if self._told:
+            return
+        chosen = self._turns[:len(self._turns) if self._first_step else 1]
+        self._first_step = False
+        self._turns = self._turns[len(chosen):] + chosen
+        self._kept = dict.fromkeys(chosen + self._suspects[:1])
 
-        The values of the next step replace what it has written. PyTorch counts
-        no writes through ``parameter.data``: small parameters are compared, all
-        in the first step, and then one in each step.
+    def _note(self, i):
+        """Parameter ``i`` has the values of the step."""
+        p = self._parameters[i]
+        self._versions[i] = p._version
+        if i in self._kept:
+            self._kept[i] = p.detach().clone()
+
+    def warn_of_writes(self, names):
+        """Warns, once, if the program has changed a parameter in a step.
+
+        The values of the next step replace what it has written. A program may
+        put the step's values back, as after the evaluation of an average, so
+        they are compared: in each step one of those whose writes PyTorch has
+        counted in the step before. It counts none through ``parameter.data``:
+        small parameters are compared in turn, and all of them in the first step.
 
         Args:
           names: of the parameters.
         """
         if self._told:
             return
-        written = [i for i, version in self._versions.items()
-                   if self._parameters[i]._version != version]
-        written += [i for i, values in self._kept
-                    if not _same_bytes(self._parameters[i].detach(), values)]
+        written = [i for i, values in self._kept.items() if values is not None
+                   and not _same_bytes(self._parameters[i].detach(), values)]
         if not written:
+            counted = [i for i, version in self._versions.items()
+                       if self._parameters[i]._version != version]
+            # In turn, beginning after the one that was compared.
+            last = self._suspects[0] if self._suspects else -1
+            self._suspects = ([i for i in counted if i > last]
+                              + [i for i in counted if i <= last])
             return
         self._told = True
-        # Level 5 is the program's loop.
+        self._kept = {}
         warnings.warn(
             f'the program has written to parameter "{names[written[0]]}" after '
             "its Worker was made, and the job loses what it wrote: each step "
@@ -204,7 +223,16 @@ class Values:
             "alone; leave out optimizer.step(), limits of the weights and "
             "Embedding(max_norm=), and load or initialize values before the "
             "Worker is made",
-            RuntimeWarning, stacklevel=5)
+            RuntimeWarning, stacklevel=_level_of_program())
+
+
+def _level_of_program():
+    """The ``stacklevel``, for the caller, of the program's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and (
+            frame.f_globals.get("__name__", "").partition(".")[0] == "lockstep"):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _size(tensor):

@@ -160,12 +160,15 @@ for step in worker.steps():
 
     def test_what_the_program_writes_in_vain_is_told_once(self):
         for write, parameter in (
-                ("optimizer.step()", "0.weight"),
-                ("with torch.no_grad(): large.clamp_(-0.1, 0.1)", "0.weight"),
+                ("optimizer.step()", "0.bias"),
+                ("with torch.no_grad(): large.clamp_(-0.01, 0.01)", "0.weight"),
                 ("model[2].bias.data.clamp_(-1e-3, 1e-3)", "2.bias"),
                 # As to evaluate an average of the steps.
                 ("kept = model[2].bias.clone(); model[2].bias.data.zero_(); "
-                 "model[2].bias.data.copy_(kept.detach())", None)):
+                 "model[2].bias.data.copy_(kept.detach())", None),
+                ("kept = {k: v.clone() for k, v in model.state_dict().items()}; "
+                 "model.load_state_dict({k: 0 * v for k, v in kept.items()}); "
+                 "model.load_state_dict(kept)", None)):
             with self.subTest(write):
                 self.check_same(self.train(JOIN, f"""
 import warnings
@@ -176,8 +179,10 @@ with warnings.catch_warnings(record=True) as told:
         step.backward(loss_of(step.indices(len(x))))
         if step.number < worker.train_steps:
             {write}
+assert all(each.filename == __file__ for each in told), told
 told = [str(each.message) for each in told]
-if {parameter!r} is None:
+parameter = {parameter!r}
+if parameter is None:
     assert not told, told
 else:
     assert len(told) == 1, told
