@@ -54,7 +54,7 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
   const auto found = running_.find(task);
   if (found == running_.end()) return {};
   ends_.push_back({task, exit, found->second});
-  ends_.back().late = JobIsOver();
+  ends_.back().late = JobIsOver() || broken_;
   running_.erase(found);
 
   if (!MayRestart(task, exit)) {
@@ -270,6 +270,8 @@ void Supervisor::OnWorkerDeath(TaskId task, TaskExit exit, absl::Time now) {
     return;
   }
   broken_ = true;
+  // Should the job be done all the same, it needed no further step.
+  for (End& end : ends_) end.late = end.late || end.task == task;
   reason_ = absl::StrCat(
       task.ToString(), " ", exit.ToString(), "; a step needs ", needed,
       needed == 1 ? " worker" : " workers", "; left: ", left);
@@ -364,13 +366,14 @@ RunOutcome Supervisor::Outcome() const {
   RunOutcome outcome;
   outcome.verdict = Verdict();
   outcome.restarts = restarted_;
-  bool lost_part = false;  // more than a process that others replace
+  int lost = 0;  // of a job that is done, and not replaced by others
   for (const End& end : ends_) {
     if (!IsBad(end, outcome.verdict)) continue;
-    outcome.bad_ends.push_back(
+    const bool first =
+        outcome.verdict == RunOutcome::Verdict::kDone && !IsReplaced(end);
+    outcome.bad_ends.insert(
+        first ? outcome.bad_ends.begin() + lost++ : outcome.bad_ends.end(),
         {end.task, end.exit, end.sent_signal != 0, end.quit});
-    const bool ps = end.task.type == TaskType::kPs && !IsSpare(end.task);
-    lost_part = lost_part || end.task == chief_ || ps || EndsUnfinished(end);
   }
   outcome.chief_killed =
       std::any_of(ends_.begin(), ends_.end(), [this](const End& end) {
@@ -382,7 +385,7 @@ RunOutcome Supervisor::Outcome() const {
       [](const BadEnd& end) { return end.task.type != TaskType::kEvaluator; });
   switch (outcome.verdict) {
     case RunOutcome::Verdict::kDone:
-      outcome.exit_code = lost_part ? 1 : 0;
+      outcome.exit_code = lost > 0 ? 1 : 0;
       break;
     case RunOutcome::Verdict::kStopped:
       outcome.exit_code = held_ ? kExitHeld : kExitStopped;
@@ -427,12 +430,13 @@ RunOutcome::Verdict Supervisor::Verdict() const {
   return RunOutcome::Verdict::kFailed;
 }
 
-// A program of the user may have been busy with results of its own when it
-// failed or was ended by force after the last step; with broken_, too, the job
-// needed no further step. A built-in worker has nothing that the job lacks.
-bool Supervisor::EndsUnfinished(const End& end) const {
-  return programs_ && (end.sent_signal != 0 || end.late || broken_) &&
-         end.task.type == TaskType::kWorker;
+// False for a program of the user, which may have been busy with results of its
+// own, that failed or was ended by force after the last step.
+bool Supervisor::IsReplaced(const End& end) const {
+  if (end.task == chief_) return false;
+  if (end.task.type == TaskType::kPs) return IsSpare(end.task);
+  return end.task.type != TaskType::kWorker || !programs_ ||
+         (end.sent_signal == 0 && !end.late);
 }
 
 // A task that ended as requested did not end badly.

@@ -62,7 +62,8 @@ struct RunOutcome {
   bool gave_up = false;  // `reason` names the task
   // A signal ended the chief for good, perhaps before the last checkpoint.
   bool chief_killed = false;
-  // By time, those of evaluators last; the first is the likely cause.
+  // By time; for kDone those that cost the exit code 0 come first. Those of
+  // evaluators are last; the first is the likely cause.
   std::vector<BadEnd> bad_ends{};
   std::map<TaskId, int> restarts{};  // restart counts, by task
 
@@ -204,7 +205,7 @@ class Supervisor {
     int sent_signal = 0;     // the launcher's last signal, 0 if none
     bool restarted = false;  // it was restarted, so its end did no harm
     bool quit = false;       // as in BadEnd
-    bool late = false;       // the chief had said that the job ends
+    bool late = false;       // the job ended, or lacked a task that it needs
   };
 
   bool MayRestart(TaskId task, TaskExit exit) const;
@@ -242,7 +243,7 @@ class Supervisor {
   Actions SignalOne(TaskId task, int signal);
   RunOutcome::Verdict Verdict() const;
   int FailureCode(const RunOutcome& outcome) const;
-  bool EndsUnfinished(const End& end) const;
+  bool IsReplaced(const End& end) const;
   bool IsBad(const End& end, RunOutcome::Verdict verdict) const;
 
   const TaskId chief_;

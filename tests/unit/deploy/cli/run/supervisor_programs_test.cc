@@ -332,6 +332,31 @@ TEST_F(SupervisorProgramsTest, AProgramThatFailsAtTheEndOfItsJobDoesSoToo) {
   EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
 }
 
+// The first bad end is the reason for the exit code.
+TEST(SupervisorDoneTest, AProgramThatFailsAtTheEndComesBeforeABackupThatDied) {
+  for (const bool heard : {true, false}) {
+    constexpr TaskId kBackup = {TaskType::kWorker, 2};
+    cli::Supervisor supervisor(
+        {.tasks = {kPs, kChief, kWorker0, kWorker1, kBackup},
+         .chief = kChief,
+         .needed_workers = 2,
+         .programs = true});
+    supervisor.OnJobState(JobState::kTraining, At(0));
+    supervisor.OnTaskExit(kBackup, kKilled, At(1));
+    if (heard) supervisor.OnJobState(JobState::kFinishing, At(2));
+    supervisor.OnTaskExit(kWorker1, kFailedCode, At(2));
+    supervisor.OnJobState(JobState::kDone, At(2));
+    for (const TaskId task : {kPs, kWorker0, kChief}) {
+      supervisor.OnTaskExit(task, kOk, At(3));
+    }
+
+    EXPECT_EQ(supervisor.Outcome().exit_code, 1);
+    EXPECT_THAT(supervisor.Outcome().bad_ends,
+                ElementsAre(cli::BadEnd{kWorker1, kFailedCode},
+                            cli::BadEnd{kBackup, kKilled}));
+  }
+}
+
 TEST_F(SupervisorProgramsTest, ADoneJobWithAProgramThatHadToBeForcedExitsOne) {
   supervisor_.OnJobState(JobState::kDone, At(0));
   for (const TaskId task : {kPs, kChief, kWorker0}) {
