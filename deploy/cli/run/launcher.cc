@@ -323,7 +323,7 @@ void Launcher::Apply(const Supervisor::Actions& actions) {
     const bool late = JobIsDone() && !supervisor_.signalled();
     view_.Note(absl::StrCat(
         "sent SIG", sigabbrev_np(signal), " to ", absl::StrJoin(tasks, ", "),
-        late ? ": the job has ended without their end" : ""));
+        late ? ": the job is done, and waits no longer" : ""));
   }
 }
 

@@ -264,15 +264,12 @@ class EvaluatorTest(unittest.TestCase):
             for step in ([], ["--step", str(before)]):
                 done = subprocess.run(
                     [os.path.join(BIN, "lockstep"), "evaluate", "--job",
-                     job.path("job.textproto"), *step,
-                     "--", sys.executable, "-c", EVALUATOR],
-                    capture_output=True, text=True)
+                     job.path("job.textproto"), *step, "--", sys.executable,
+                     "-c", EVALUATOR], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 number = int(step[1]) if step else 100
-                value = 0.25 + number / 1000
-                self.assertIn(
-                    f"step {number}: test_accuracy {value:g}, other 2\n",
-                    done.stdout)
+                self.assertIn(f"step {number}: test_accuracy "
+                              f"{0.25 + number / 1000:g}, other 2\n", done.stdout)
                 self.assertIn("ended", done.stdout)
 
     def test_the_job_has_the_figures_and_waits_for_the_last(self):
