@@ -299,7 +299,9 @@ for step in worker.steps():
         worker = object.__new__(lockstep.torch.Worker)
         worker._calls, worker._unwanted = 0, False
         worker._begin_sending = drop
-        worker._values = types.SimpleNamespace(missing={0})
+        worker._names = ["w"]
+        worker._values = types.SimpleNamespace(
+            missing={0}, warn_of_writes=lambda names: None)
         worker._buffers = types.SimpleNamespace(missing=True)
         step = lockstep.torch.Step(worker, 0, 0, 0, 0, 0)
         worker._at_hand = step
