@@ -202,7 +202,7 @@ void Cluster::NoteDone() {
 }
 
 bool Cluster::IsServerAwaited(int server) const {
-  if (server == 0 || !job_.has_elastic_mirrors()) return true;
+  if (server == 0 || !job_.options.mirrored) return true;
   if (job_.chief == nullptr) return false;
   // The chief may refuse it before it hears of the end.
   if (job_.servers[server]->IsBroken()) return false;

@@ -9,8 +9,7 @@ Job::Job(const Options& of, World& in)
       world(in),
       promises(of.parts, {of.limits_mean, of.sparse,
                           of.mirrored ? of.total_num_replicas : 0,
-                          of.mode == SyncMode::kCompatible, of.shared,
-                          of.elastic && of.mirrored}),
+                          of.mode == SyncMode::kCompatible, of.shared}),
       compatible(of.parts, of.replicas_to_aggregate, promises),
       servers(of.parts.size()) {
   if (options.limits_mean) {

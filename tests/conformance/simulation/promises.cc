@@ -184,7 +184,7 @@ bool Promises::IsLate(size_t server, uint64_t epoch) const {
 
 bool Promises::IsInRound(size_t server, uint64_t epoch) const {
   const auto round = rounds_.find(epoch);
-  if (!kind_.elastic || round == rounds_.end()) return true;
+  if (kind_.mirrors == 0 || round == rounds_.end()) return true;
   return std::count(round->second.begin(), round->second.end(),
                     static_cast<int>(server)) > 0;
 }

@@ -41,8 +41,6 @@ class Promises {
     // A step takes all its numbers, whichever workers compute them; its members
     // are as many times worker 0.
     bool shared = false;
-    // Mirrors come and go with their workers.
-    bool elastic = false;
   };
   Promises(std::vector<int> parts_of_server, const Kind& kind);
 
@@ -148,7 +146,7 @@ class Promises {
   // False for a mirror that has missed the last opening of ps task 0: what it
   // has does not count, until it has copied another's state.
   bool TakesPart(size_t server) const {
-    return !kind_.elastic || servers_[server].opened >= opening_;
+    return kind_.mirrors == 0 || servers_[server].opened >= opening_;
   }
   // Mirrors, in the round of `epoch`: ps task 0 has no state, and another
   // server was opened later than this one. Chiefs cannot tell that ps task 0
