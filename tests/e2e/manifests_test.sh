@@ -148,7 +148,7 @@ planted_example tfjob '/--stopped_is_done.  # one/,$s/volumeMounts:/volumeMounts
 planted_example jobset 's/subdomain: fashion/subdomain: other/' \
   'but its pod is fashion-chief-0-0.other'
 planted_example volcano 's/tensorflow: .*//' 'nothing gives it a cluster'
-planted_example tfjob_mirrors '0,/--state_dir/s/--state_dir.*\]/--insecure]/' \
+planted_example tfjob_mirrors '0,/--state_dir/s/--state_dir, .state.lockstep,//' \
   'TFJob fashion, Chief: no --state_dir for its copy'
 planted_example tfjob_mirrors '0,/datasets$/{/- name: data$/d;/datasets$/d}' \
   'TFJob fashion, Chief: no volume has /usr/share/datasets'
