@@ -394,10 +394,16 @@ assert large.count_nonzero() == 0
         with TorchJob(workers=3, sets=["train_steps=3", "learning_rate=0.1",
                                        "replicas_to_aggregate=2"]) as job:
             for i in range(3):
-                job.start_worker(i, MODEL + JOIN + """
+                job.start_worker(i, MODEL + JOIN + f"""
+import os
 import time
+begun = {job.path("begun")!r}  # by worker 2, which may start late
 for step in worker.steps():
-    time.sleep(9 if worker.index == 2 else 0.5)
+    if worker.index == 2:
+        open(begun, "w").close()
+        time.sleep(9)  # longer than the servers stay
+    while not os.path.exists(begun):
+        time.sleep(0.02)
     step.backward(loss_of(step.indices(len(x))))
 """)
             for i in range(3):
