@@ -314,28 +314,6 @@ TEST_F(ShardTest, SharesOfAWorkerMakeAStepWhereReplicasAreFew) {
   EXPECT_THAT(PullFloats(*shard), Each(0.5f));
 }
 
-TEST_F(ShardTest, AnyWorkerMayComputeAnyNumberOfASharedStep) {
-  options_.job.work = Work::kShared;
-  options_.job.micro_batches_per_step = options_.job.replicas_to_aggregate;
-  auto shard = CreateActive();
-  EXPECT_FALSE(shard->all_workers_count());
-  const int last = options_.job.micro_batches_per_step - 1;
-  EXPECT_OK(shard->CheckWorker({TaskType::kWorker, 1}, last));
-  EXPECT_THAT(shard->CheckWorker({TaskType::kWorker, 0}, last + 1),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-
-  for (int slot : {1, 0}) {
-    const Pass pass{0, 1, 0, 2 - slot, slot};
-    ASSERT_OK(shard->gate()->Announce(pass));
-    EXPECT_THAT(shard->engine().AddPush(1, {pass, 1, 0, Gradients(1)})->pushes,
-                SizeIs(1));
-  }
-
-  ASSERT_OK(shard->gate()->Commit(1, 1));
-  ASSERT_OK(shard->engine().Commit(1, 1));
-  EXPECT_THAT(PullFloats(*shard), Each(0.5f));
-}
-
 absl::StatusOr<int64_t> Read(const Shard& shard, int first, int count,
                              int tensor, absl::Span<std::byte> out) {
   const auto range = shard.FindRange(first, count, 0, 0);

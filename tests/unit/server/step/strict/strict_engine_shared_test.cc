@@ -92,6 +92,22 @@ TEST(StrictEngineSharedTest, GradientOfANumberIsHereOnceAllPartsHaveIt) {
   EXPECT_FALSE(shard.HasGradientOf(pass(0, 1), 2));
 }
 
+// Workers push the others' shares to the other mirrors.
+TEST(StrictEngineSharedTest, GradientOfAMirrorIsThatOfThePartsThatItSums) {
+  FakePartUpdater updater(2);
+  StrictEngine mirror({.replicas_to_aggregate = 2,
+                       .total_num_replicas = 2,
+                       .shared = true,
+                       .copied = {false, true}},
+                      updater);
+  const Pass pass = {0, 1, 0, 1, 1};
+  EXPECT_FALSE(mirror.HasGradientOf(pass, 1));
+
+  ASSERT_OK(mirror.AddPush(1, PushOf(pass, 1, 0, 1, 5)));
+
+  EXPECT_TRUE(mirror.HasGradientOf(pass, 1));
+}
+
 // Its number is not handed out again: the gradient would be refused.
 TEST(StrictEngineSharedTest, FailedAttemptAsksForNoGradientAgain) {
   FakePartUpdater updater(1);
