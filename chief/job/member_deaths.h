@@ -55,11 +55,11 @@ class MemberDeaths {
     workers_left_.BeginAnew();
   }
 
-  // Gives up the mirrors of an elastic job that do not come back; if the job
-  // must stop, all that are away, so that the others write its last checkpoint.
+  // Gives up mirrors that do not come back, of a job that may do without them.
   // Must be called before a round; the job has waited for servers since
-  // `since`. `stops`: it waits for none that may be given up. `ended`: it makes
-  // no more steps.
+  // `since`. `ended`: it makes no more steps, for which it may need them.
+  // `stops`: it waits for none that may be given up, so that the others write
+  // its last checkpoint.
   void GiveUpTheAbsent(absl::Time since, bool stops, bool ended);
   // Sends all workers back to register if `servers` are not those that are
   // open: other mirrors sum the parts then, so that workers need another plan.
@@ -68,10 +68,9 @@ class MemberDeaths {
   // the error may pass, it has left the job until its process is started again.
   // `why` names it.
   void LeaveOut(int server, const absl::Status& why);
-  // Takes the workers of mirrors that were given up out of the job, whose
-  // settings must be open; no effect on a job that is not elastic. If these
-  // were `opened` just now, also takes out the
-  // workers that have left an elastic job, which closed settings do not note.
+  // Takes the workers of mirrors that were given up out of an elastic job,
+  // whose settings must be open. If these were `opened` just now, also takes
+  // out the workers that have left, which closed settings do not note.
   void TakeOutTheAbsent(bool opened);
 
   // Handles an answer to Expire. `in_step`: a step is being made.

@@ -59,8 +59,8 @@ std::string StopReason(const v1::StopRequest& request) {
 // end, without which the job goes on. It may not have registered, so that it
 // does not know the job.
 absl::StatusOr<bool> StopsJob(const Caller& caller, const JobConfig& job,
-                              const v1::StopRequest& request,
-                              LogBudget& budget) {
+                              const v1::StopRequest& request, LogBudget& budget,
+                              absl::Time now) {
   if (request.hold() && !caller.HasOneOf(Bit(Role::kSteerer))) {
     return absl::PermissionDeniedError(
         "only operator/steer may hold a job that it stops; leave out hold");
@@ -72,7 +72,7 @@ absl::StatusOr<bool> StopsJob(const Caller& caller, const JobConfig& job,
   LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender));
   if (type != TaskType::kPs || sender.index <= 0) return true;
   if (!job.has_elastic_mirrors()) return true;
-  if (budget.Take(Clock::Real().Now())) {
+  if (budget.Take(now)) {
     spdlog::info("{} ends, and the job goes on: {}", sender.ToString(),
                  StopReason(request));
   }
@@ -323,8 +323,8 @@ grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(
 grpc::ServerUnaryReactor* CoordinatorService::Stop(
     grpc::CallbackServerContext* context, const v1::StopRequest* request,
     v1::StopResponse*) {
-  const absl::StatusOr<bool> stops =
-      StopsJob(CallerOf(*context), options_.job, *request, farewells_);
+  const absl::StatusOr<bool> stops = StopsJob(
+      CallerOf(*context), options_.job, *request, farewells_, clock_.Now());
   if (stops.ok() && *stops) {
     options_.on_stop(StopReason(*request), request->hold());
   }

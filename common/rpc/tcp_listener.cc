@@ -32,7 +32,6 @@ constexpr int kBacklog = 1024;
 constexpr int kEventsAtOnce = 64;
 // Pause before a retry when there are no free descriptors.
 constexpr int kPauseMillis = 50;
-constexpr absl::Duration kWarnEvery = absl::Minutes(1);
 
 absl::Status CannotListen(const std::string& host, int port,
                           const std::string& why) {
@@ -292,15 +291,8 @@ bool TcpListener::Accepted(int listener, int socket, const Peer& peer,
   return true;
 }
 
-bool TcpListener::MayWarn() {
-  const absl::Time now = Clock::Real().Now();
-  if (now - warned_ <= kWarnEvery) return false;
-  warned_ = now;
-  return true;
-}
-
 void TcpListener::WarnOutOfDescriptors(int error) {
-  if (!MayWarn()) return;
+  if (!warnings_.Take(Clock::Real().Now())) return;
   spdlog::warn("takes no new connections: {}{}", std::strerror(error),
                OutOfDescriptors(error)
                    ? "; raise the limit of open files (ulimit -n, LimitNOFILE)"
@@ -319,7 +311,7 @@ bool TcpListener::HasRoom(const Peer& peer) {
   // The count cannot grow before this connection is added: only this thread
   // adds.
   if (all < limits_.all && its < limits_.of_one_address) return true;
-  if (MayWarn()) {
+  if (warnings_.Take(Clock::Real().Now())) {
     spdlog::warn(
         "closes a new connection of {}: {} are open, {} of them its own; the "
         "limits are {} and {}, more with a higher limit of open files",

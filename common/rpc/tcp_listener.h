@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/base/log_budget.h"
 #include "common/base/mutex.h"
 
 namespace lockstep {
@@ -78,8 +79,6 @@ class TcpListener {
   bool Accepted(int listener, int socket, const Peer& peer, const Take& take)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Warns at most once a minute, together with HasRoom().
-  // True if the last warning is long ago; then another one is given now.
-  bool MayWarn();
   void WarnOutOfDescriptors(int error);
   bool HasRoom(const Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(int duplicate) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -91,7 +90,7 @@ class TcpListener {
   std::vector<int> listeners_;
   int epoll_ = -1;
   int wake_ = -1;  // readable after Stop()
-  absl::Time warned_ = absl::InfinitePast();
+  LogBudget warnings_{1};
 
   mutable Mutex mutex_;
   std::map<int, Peer> open_ ABSL_GUARDED_BY(mutex_);

@@ -210,12 +210,23 @@ JobDriverTest::Actions JobDriverTest::Pass(absl::Duration time) {
 
 JobDriverTest::Actions JobDriverTest::PassWithout(const TaskId& silent,
                                                   absl::Duration time) {
+  return PassWhile([&](const TaskId& task) { return task != silent; }, time);
+}
+
+JobDriverTest::Actions JobDriverTest::PassWithout(int index,
+                                                  absl::Duration time) {
+  return PassWhile([&](const TaskId& task) { return task.index != index; },
+                   time);
+}
+
+JobDriverTest::Actions JobDriverTest::PassWhile(
+    absl::FunctionRef<bool(const TaskId& task)> beats, absl::Duration time) {
   Actions all;
   const absl::Time until = now + time;
   while (now < until) {
     now = std::min(until, now + absl::Milliseconds(100));
     for (const MembershipTable::Member& member : members->Members()) {
-      if (member.task == silent) continue;
+      if (!beats(member.task)) continue;
       members->Heartbeat(member.task, member.incarnation, nullptr, now)
           .IgnoreError();
     }

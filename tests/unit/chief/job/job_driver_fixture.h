@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "chief/job/job_driver.h"
@@ -42,6 +43,8 @@ class JobDriverTest : public ::testing::Test {
   Actions Pass(absl::Duration time);
   // The same, without heartbeats of `silent`.
   Actions PassWithout(const TaskId& silent, absl::Duration time);
+  // The same, without those of mirror `index` and its worker.
+  Actions PassWithout(int index, absl::Duration time);
 
   Actions Started(const absl::Status& status = absl::OkStatus()) {
     return On(lockstep::chief::Started{status});
@@ -74,6 +77,10 @@ class JobDriverTest : public ::testing::Test {
   Actions Stop(bool hold = false) {
     return On(StopWanted{StoppedStatus("enough", hold)});
   }
+
+  // Time passes, with ticks, while those members beat.
+  Actions PassWhile(absl::FunctionRef<bool(const TaskId& task)> beats,
+                    absl::Duration time);
 
   JobConfig job;
   int servers = 2;

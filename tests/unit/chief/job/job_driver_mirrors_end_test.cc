@@ -24,27 +24,11 @@ class JobDriverMirrorsEndTest : public JobDriverTest {
     job.checkpoint.directory = "/checkpoints";
   }
 
-  // Mirror `index` and its worker are silent from now on.
-  Actions Without(int index, absl::Duration time) {
-    Actions all;
-    for (const absl::Time until = now + time; now < until;) {
-      now += absl::Milliseconds(100);
-      for (const MembershipTable::Member& member : members->Members()) {
-        if (member.task.index == index) continue;
-        members->Heartbeat(member.task, member.incarnation, nullptr, now)
-            .IgnoreError();
-      }
-      const Actions actions = Tick();
-      all.insert(all.end(), actions.begin(), actions.end());
-    }
-    return all;
-  }
-
   // Mirror 2 and its worker are away, and the job waits for them.
   void Lose2() {
     Open();
     Step();
-    ASSERT_THAT(Without(2, 3 * job.lease), Not(Contains("recover 1")));
+    ASSERT_THAT(PassWithout(2, 3 * job.lease), Not(Contains("recover 1")));
   }
 
   // Writes the checkpoint of step `step`; returns all actions.
@@ -61,7 +45,7 @@ TEST_F(JobDriverMirrorsEndTest, StopWritesTheCheckpointWithoutAMirrorAway) {
   Lose2();
   Stop();
 
-  EXPECT_THAT(Without(2, absl::Milliseconds(200)), Contains("recover 1"));
+  EXPECT_THAT(PassWithout(2, absl::Milliseconds(200)), Contains("recover 1"));
   EXPECT_THAT(request.servers, ElementsAre(0, 1));
   EXPECT_THAT(said, Contains(HasSubstr("the job stops without them")));
   const Actions opened = Recovered(1, -1, kResume, true);
@@ -75,10 +59,10 @@ TEST_F(JobDriverMirrorsEndTest, StopWritesTheCheckpointWithoutAMirrorAway) {
 TEST_F(JobDriverMirrorsEndTest, StopCannotDoWithoutTheMirrorThatCommits) {
   Open();
   Step();
-  Without(0, 2 * job.lease);
+  PassWithout(0, 2 * job.lease);
   Stop();
 
-  EXPECT_THAT(Without(0, 2 * job.lease),
+  EXPECT_THAT(PassWithout(0, 2 * job.lease),
               Contains(HasSubstr("failed: enough, while ps 0 (gone) is away")));
 }
 
@@ -86,12 +70,12 @@ TEST_F(JobDriverMirrorsEndTest, JobThatIsDoneWaitsALeaseForAMirror) {
   job.train_steps = 1;
   Open();
   ASSERT_THAT(Step(), Contains("close tokens"));
-  Without(2, job.lease + absl::Seconds(1));
+  PassWithout(2, job.lease + absl::Seconds(1));
   Closed(absl::UnavailableError("ps 2: gone"));
 
-  EXPECT_THAT(Without(2, job.lease - absl::Seconds(1)),
+  EXPECT_THAT(PassWithout(2, job.lease - absl::Seconds(1)),
               Not(Contains("recover 1")));
-  EXPECT_THAT(Without(2, absl::Seconds(3)), Contains("recover 1"));
+  EXPECT_THAT(PassWithout(2, absl::Seconds(3)), Contains("recover 1"));
   EXPECT_THAT(request.servers, ElementsAre(0, 1));
   EXPECT_THAT(Recovered(1, -1, kResume), Contains("close tokens"));
   EXPECT_THAT(Write(1), Contains("all is saved"));
@@ -102,15 +86,15 @@ TEST_F(JobDriverMirrorsEndTest, StepsThatAreMadeAgainNeedAllMirrors) {
   job.train_steps = 1;
   Open();
   Step();
-  Without(2, job.lease + absl::Seconds(1));
+  PassWithout(2, job.lease + absl::Seconds(1));
   Closed(absl::UnavailableError("ps 2: gone"));
-  ASSERT_THAT(Without(2, 2 * job.lease), Contains("recover 1"));
+  ASSERT_THAT(PassWithout(2, 2 * job.lease), Contains("recover 1"));
 
   const Actions lost = Recovered(0, 0, RecoveryPlan::Action::kGoBack);
 
   EXPECT_THAT(lost, Contains("training"));
   EXPECT_THAT(lost, Not(Contains("take 0 at 0")));
-  EXPECT_THAT(Without(2, 3 * job.lease), Not(Contains("recover 0")));
+  EXPECT_THAT(PassWithout(2, 3 * job.lease), Not(Contains("recover 0")));
   Join(TaskType::kPs, 2, 2);
   EXPECT_THAT(Pass(absl::Milliseconds(100)), Contains("recover 0"));
   EXPECT_THAT(request.servers, ElementsAre(0, 1, 2));
@@ -120,7 +104,7 @@ TEST_F(JobDriverMirrorsEndTest, StepsThatAreMadeAgainNeedAllMirrors) {
 TEST_F(JobDriverMirrorsEndTest, JobThatFailsForAMirrorWritesTheOthersState) {
   Lose2();
 
-  EXPECT_THAT(Without(2, job.max_wait), Contains("recover 1"));
+  EXPECT_THAT(PassWithout(2, job.max_wait), Contains("recover 1"));
   EXPECT_THAT(request.servers, ElementsAre(0, 1));
   EXPECT_THAT(Recovered(1, -1, kResume, true), Contains("close tokens"));
   EXPECT_THAT(Write(1), Contains(HasSubstr("failed: the job waited longer than "
@@ -132,14 +116,14 @@ TEST_F(JobDriverMirrorsEndTest, JobThatFailsForMirror0EndsAtOnce) {
   Open();
   Step();
 
-  EXPECT_THAT(Without(0, job.lease + job.max_wait + absl::Seconds(1)),
+  EXPECT_THAT(PassWithout(0, job.lease + job.max_wait + absl::Seconds(1)),
               Contains(HasSubstr("failed: the job waited longer than max_wait "
                                  "(1m) for ps 0 (gone)")));
 }
 
 TEST_F(JobDriverMirrorsEndTest, FailureOfTheRoundKeepsTheReasonOfTheJob) {
   Lose2();
-  ASSERT_THAT(Without(2, job.max_wait), Contains("recover 1"));
+  ASSERT_THAT(PassWithout(2, job.max_wait), Contains("recover 1"));
 
   EXPECT_THAT(RoundFailed(absl::InternalError("ps 1: broken")),
               Contains(HasSubstr("failed: the job waited longer than")));

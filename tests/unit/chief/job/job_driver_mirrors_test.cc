@@ -22,22 +22,6 @@ class JobDriverMirrorsTest : public JobDriverTest {
     job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
   }
 
-  // The process of mirror `index` and its worker is silent from now on.
-  Actions PassWithout(int index, absl::Duration time) {
-    Actions all;
-    for (const absl::Time until = now + time; now < until;) {
-      now += absl::Milliseconds(100);
-      for (const MembershipTable::Member& member : members->Members()) {
-        if (member.task.index == index) continue;
-        members->Heartbeat(member.task, member.incarnation, nullptr, now)
-            .IgnoreError();
-      }
-      const Actions actions = Tick();
-      all.insert(all.end(), actions.begin(), actions.end());
-    }
-    return all;
-  }
-
   RunSettings Without(int worker) {
     RunSettings settings = driver->settings();
     std::erase(settings.workers, worker);
