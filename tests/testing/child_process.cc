@@ -1,6 +1,7 @@
 #include "tests/testing/child_process.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <filesystem>
 #include <fstream>
@@ -36,6 +37,12 @@ absl::Status ChildProcess::Signal(int signal) {
         absl::StrCat("process ", pid(), " has ended already"));
   }
   process_->Signal(signal);
+  if (signal == SIGSTOP) {
+    // The signal stops one thread, and that one, once it is scheduled, the
+    // others: until then these go on.
+    siginfo_t info;
+    waitid(P_PID, static_cast<id_t>(pid()), &info, WSTOPPED);
+  }
   return absl::OkStatus();
 }
 

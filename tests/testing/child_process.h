@@ -36,7 +36,8 @@ class ChildProcess {
 
   pid_t pid() const { return process_->pid(); }
 
-  // Sends `signal` to the program only, not to its group.
+  // Sends `signal` to the program only, not to its group. After SIGSTOP all its
+  // threads stand still.
   //
   //   kFailedPrecondition  it has ended
   absl::Status Signal(int signal);

@@ -131,6 +131,14 @@ class LocalJob:
                     f"no {pattern!r} in {self.log(task, index)}")
             time.sleep(0.02)
 
+    def stop(self, task, index=0):
+        """Stops a program of the package with SIGSTOP."""
+        process = self.tasks[task, index]
+        process.send_signal(signal.SIGSTOP)
+        # The signal stops one thread, and that one, once it is scheduled, the
+        # others: until then these go on.
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+
     def kill(self, task, index=0):
         self.tasks[task, index].send_signal(signal.SIGKILL)
         self.tasks[task, index].wait()

@@ -228,7 +228,7 @@ print("closed", flush=True)
                 job.start_worker(0, program.replace("CLOSE", close))
                 job.wait_for_log("pushed 3\n")
                 if hangs:
-                    job.tasks["ps", 0].send_signal(signal.SIGSTOP)
+                    job.stop("ps")
                     time.sleep(0.5)  # the call that hangs begins
                 open(close, "w").close()
                 self.assertEqual(job.wait("worker", timeout=30), 0,
@@ -326,7 +326,7 @@ print("ends", flush=True)
                 job.start_worker(1, program.replace("FIRST", "0").replace(
                     "HOLD", always))
                 job.wait_for_log("waits 3\n")
-                job.tasks["ps", 0].send_signal(signal.SIGSTOP)
+                job.stop("ps")
                 os.remove(hold)
                 job.wait_for_log("pushes 3\n")
                 time.sleep(0.5)  # the wait begins
