@@ -125,12 +125,12 @@ absl::Status Secure(const CommonFlags& flags, const Cluster& cluster) {
   options.directory = TlsDirOf(flags.tls_dir, cluster.self());
   options.identity_map = flags.identity_map;
   options.peers = PeersOf(cluster);
+  options.tasks = {cluster.self()};
+  // Callers of a hosted chief expect a certificate of the chief.
+  if (cluster.IsChief()) options.tasks.push_back({TaskType::kChief, 0});
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<TransportSecurity> security,
                             TransportSecurity::Load(options));
-  std::vector<TaskId> names = {cluster.self()};
-  // Callers of a hosted chief expect a certificate of the chief.
-  if (cluster.IsChief()) names.push_back({TaskType::kChief, 0});
-  for (const TaskId& task : names) {
+  for (const TaskId& task : options.tasks) {
     LOCKSTEP_RETURN_IF_ERROR(CheckOwnCertificate(*security, options.directory,
                                                  task, cluster.self()));
   }

@@ -121,6 +121,14 @@ absl::Status TransportSecurity::Take(CheckedTlsFiles files) {
         absl::StrCat("tls.crt is of job ", files.job, ", and this process of ",
                      job_, "; restart it for another job"));
   }
+  // Its peers would refuse it as another task.
+  const Caller shown = ToCaller(files.own.names);
+  for (const TaskId& task : options_.tasks) {
+    if (shown.CheckSpeaksFor(task).ok()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tls.crt is that of ", shown.ToString(), ", and this process is ",
+        task.ToString(), "; put that task's files there"));
+  }
   MutexLock lock(mutex_);
   // The authorities first: the new certificate may need the new ones.
   LOCKSTEP_RETURN_IF_ERROR(authorities_->Replace(files.files.authorities));

@@ -38,6 +38,9 @@ class TransportSecurity
     // The tasks at the addresses that this process calls. At any other address
     // it expects the chief.
     std::map<std::string, TaskId> peers{};
+    // The tasks of this process: it takes no new certificate that lacks the
+    // name of one of them. The caller must check the first certificate.
+    std::vector<TaskId> tasks{};
   };
 
   // Errors as ReadTlsFiles(), CheckTlsFiles() and ParseIdentityMap().

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/channel.h"
@@ -36,7 +37,10 @@ class TransportSecurityTest : public ::testing::Test {
  protected:
   void StartServer(const std::string& name) {
     testing::WriteTlsFiles(server_dir_.path(), authority_.Files(name));
-    auto security = TransportSecurity::Load({server_dir_.path(), ""});
+    TransportSecurity::Options own;
+    own.directory = server_dir_.path();
+    own.tasks = tasks_;
+    auto security = TransportSecurity::Load(own);
     ASSERT_OK(security);
     security_ = *std::move(security);
     GrpcServer::Options options;
@@ -75,6 +79,7 @@ class TransportSecurityTest : public ::testing::Test {
   const TestAuthority authority_;
   const TempDir server_dir_;
   const TempDir client_dir_;
+  std::vector<TaskId> tasks_;  // of the server
   std::shared_ptr<TransportSecurity> security_;
   std::unique_ptr<GrpcServer> server_;
   std::string address_;
@@ -219,6 +224,22 @@ TEST_F(TransportSecurityTest, CertificateOfAnotherJobIsNotTaken) {
   EXPECT_THAT(security_->Troubles(), Contains(HasSubstr("of job other")));
   EXPECT_EQ(security_->own().Owner(), "lockstep://fashion/ps/0");
   EXPECT_THAT(Health(client), IsOk());
+}
+
+TEST_F(TransportSecurityTest, CertificateOfAnotherTaskIsNotTaken) {
+  tasks_ = {{TaskType::kPs, 0}};
+  StartServer("ps/0");
+  const auto client = Client(authority_.Files("worker/1"));
+  testing::WriteTlsFiles(server_dir_.path(), authority_.Files("worker/1"));
+  security_->Reload();
+  EXPECT_THAT(security_->Troubles(),
+              Contains(HasSubstr("that of worker 1 of job fashion, and this "
+                                 "process is ps 0; put that task's files")));
+  EXPECT_EQ(security_->own().Owner(), "lockstep://fashion/ps/0");
+  EXPECT_THAT(Health(client), IsOk());
+  testing::WriteTlsFiles(server_dir_.path(), authority_.Files("ps/*"));
+  security_->Reload();
+  EXPECT_EQ(security_->own().Owner(), "lockstep://fashion/ps/*");
 }
 
 TEST_F(TransportSecurityTest, TenRenewalsUnderLoadLoseNoCall) {
