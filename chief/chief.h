@@ -69,8 +69,8 @@ class Chief final : private ActionCarrier {
   // The metrics of ChiefMetrics(), as of now.
   MetricFamilies Metrics() const {
     const SummarySample now = Sample();
-    return ChiefMetrics(
-        {now.now, now.job, now.members, now.learning_rate, job_.train_steps});
+    return ChiefMetrics({now.now, now.job, now.members, now.learning_rate,
+                         job_.train_steps, !job_.checkpoint.directory.empty()});
   }
 
   // Begins to record the job for its page, and returns the pages for a

@@ -110,7 +110,8 @@ void AddJob(const MeasuredJob& measured, MetricFamilies& metrics) {
 MetricFamilies ChiefMetrics(const MeasuredJob& measured) {
   MetricFamilies metrics;
   AddJob(measured, metrics);
-  AddCheckpoint(measured.job, metrics);
+  // Without a directory a -1 would alert to checkpoints that are not asked for.
+  if (measured.saves) AddCheckpoint(measured.job, metrics);
   AddScore(measured.job, metrics);
   AddDeaths(measured, metrics);
   std::vector<WorkerProgress> workers;

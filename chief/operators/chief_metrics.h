@@ -18,6 +18,7 @@ struct MeasuredJob {
   std::vector<MembershipTable::Member> members = {};
   double learning_rate = 0;  // of the next step
   int64_t train_steps = 0;
+  bool saves = true;  // it has a directory of checkpoints
 };
 
 // Returns the chief's metrics for Prometheus: the state of the job and, by

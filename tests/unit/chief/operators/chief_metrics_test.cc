@@ -35,6 +35,14 @@ TEST(ChiefMetricsTest, JobStandsInGauges) {
   EXPECT_THAT(text, HasSubstr("lockstep_learning_rate 0.25\n"));
 }
 
+// An alert waits for the first checkpoint of a job that saves some.
+TEST(ChiefMetricsTest, JobWithoutADirectoryOfCheckpointsMissesNone) {
+  EXPECT_THAT(ChiefMetrics({.saves = true}).ToText(),
+              HasSubstr("lockstep_checkpoint_step -1\n"));
+  EXPECT_THAT(ChiefMetrics({.saves = false}).ToText(),
+              Not(HasSubstr("checkpoint")));
+}
+
 TEST(ChiefMetricsTest, AccuracyIsThereOnceACheckpointHasAScore) {
   StatusTable::View job;
   EXPECT_THAT(ChiefMetrics({.job = job, .learning_rate = 0.25}).ToText(),
