@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/flags/flag_parser.h"
 #include "worker/models/text_sampler.h"
 #include "worker/models/zoo/registry.h"
 
@@ -72,6 +73,7 @@ SampleCommand::SampleCommand(CLI::App& parent)
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
   app_.add_option("--seed", seed_, "Equal seeds generate equal texts.")
+      ->check(AtLeast(0))
       ->capture_default_str();
 }
 

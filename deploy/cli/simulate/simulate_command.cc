@@ -117,6 +117,7 @@ SimulateCommand::SimulateCommand(CLI::App& parent)
       ->check(CLI::Range(1, kMaxMicroBatchesPerStep));
   app_.add_option("--seed", seed_,
                   "Equal seeds give equal passes, for each number of backups.")
+      ->check(AtLeast(0))
       ->capture_default_str();
   app_.add_flag("--json", json_, "Print one line of JSON.");
 }

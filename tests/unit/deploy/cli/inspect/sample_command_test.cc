@@ -85,6 +85,10 @@ TEST_F(SampleCommandTest, JobWithoutADirectoryOfCheckpointsNeedsTheFlag) {
                                "--checkpoints DIR"));
 }
 
+TEST_F(SampleCommandTest, NegativeSeedIsRefused) {
+  EXPECT_THROW(Sample({checkpoints(), "--seed=-1"}), CLI::ValidationError);
+}
+
 TEST_F(SampleCommandTest, WhatIsMissingOrOfAnotherModelIsNamed) {
   EXPECT_EQ(Sample({checkpoints()}), 1);
   EXPECT_THAT(Err(), HasSubstr("no checkpoint"));

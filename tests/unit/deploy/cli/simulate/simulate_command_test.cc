@@ -116,6 +116,15 @@ TEST_F(SimulateCommandTest, WrongFlagsAreRefusedWithTheFix) {
               HasSubstr("strategy.kind"));
 }
 
+TEST_F(SimulateCommandTest, NegativeSeedIsRefused) {
+  const std::vector<std::string> args = {
+      "--workers", "2", "--pass_time", "constant(1s)", "--steps", "10"};
+  std::vector<std::string> negative = args;
+  negative.push_back("--seed=-1");
+  EXPECT_THROW(Simulate(std::move(negative)), CLI::ValidationError);
+  EXPECT_EQ(Simulate(args), 0) << Err();
+}
+
 TEST_F(SimulateCommandTest, WorkersThatDieTooOftenAreAnError) {
   EXPECT_EQ(Simulate({"--workers", "3", "--pass_time", "constant(50s)", "--die",
                       "60/m"}),
