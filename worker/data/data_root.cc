@@ -29,16 +29,27 @@ bool IsBelow(const std::string& path, const std::string& root) {
   return end == directory.end();
 }
 
+// A root that is missing is no mistake by itself: the units name one for each
+// place that a machine may have data in. It may be misspelt, though.
+std::string Described(const std::string& root) {
+  std::error_code error;
+  return fs::is_directory(root, error)
+             ? root
+             : absl::StrCat(root, " (there is no such directory)");
+}
+
 absl::Status Check(const std::string& field, const std::string& path,
                    const std::vector<std::string>& roots) {
   // Without --data_root a job may name any file.
   if (path.empty() || roots.empty()) return absl::OkStatus();
+  std::vector<std::string> described;
   for (const std::string& root : roots) {
     if (IsBelow(path, root)) return absl::OkStatus();
+    described.push_back(Described(root));
   }
   return absl::PermissionDeniedError(
       absl::StrCat(field, " is ", path, ", which is not below --data_root ",
-                   absl::StrJoin(roots, " or "),
+                   absl::StrJoin(described, " or "),
                    "; move the file there, or give one more --data_root"));
 }
 

@@ -58,7 +58,18 @@ TEST_F(DataRootTest, FilesElsewhereAreRefused) {
   EXPECT_FALSE(Check(dir_.Join("data2/file"), roots).ok());
   EXPECT_FALSE(Check(dir_.Join("data/../other/file"), roots).ok());
   EXPECT_FALSE(Check("/etc/hostname", roots).ok());
-  EXPECT_FALSE(Check(dir_.Join("data/file"), {dir_.Join("none")}).ok());
+}
+
+TEST_F(DataRootTest, RootThatDoesNotExistHoldsNothingAndIsNamedAsMissing) {
+  const std::string none = dir_.Join("none");
+  const std::string data = dir_.Join("data");
+  EXPECT_THAT(
+      Check(dir_.Join("other/file"), {none, data}),
+      StatusIs(absl::StatusCode::kPermissionDenied,
+               HasSubstr("--data_root " + none +
+                         " (there is no such directory) or " + data + ";")));
+  EXPECT_FALSE(Check(none + "/file", {none}).ok());
+  EXPECT_THAT(Check(data + "/file", {none, data}), IsOk());
 }
 
 // An archive is the file; the name of an array in it leads nowhere.
