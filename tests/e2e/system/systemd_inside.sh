@@ -317,6 +317,25 @@ check_who_is_watched() {
   done
 }
 
+# The target ends after its tasks: no task starts while the chief of before ends,
+# which would stop it again.
+check_target() {
+  local unit before
+  systemctl stop lockstep.target
+  for unit in "${units[@]}"; do
+    is "$unit" ActiveState inactive ||
+      fail "$unit is $(property "$unit" ActiveState) after a stop of the target"
+  done
+  systemctl start lockstep.target
+  until_true "steps after a start of all" has_step 100
+  before=$(step)
+  systemctl restart lockstep.target
+  until_true "steps after a restart of all" has_step $((before + 20))
+  for unit in "${units[@]}"; do
+    is "$unit" NRestarts 0 || fail "$unit was started again after a restart of all"
+  done
+}
+
 start_job() {
   documented >/tmp/documented
   grep -c enable /tmp/documented
@@ -326,6 +345,7 @@ start_job() {
   systemctl enable --now "${units[@]}" 2>/tmp/refused ||
     fail "$(cat /tmp/refused)"
   until_true "step 50" has_step 50
+  check_target
   check_who_is_watched
   check_certificates
   check_limits
