@@ -31,6 +31,18 @@ absl::StatusOr<std::string> ReadMap(const std::string& path) {
                                           ": ", text.status().message()));
 }
 
+absl::StatusOr<TlsFiles> ReadFirst(const std::string& directory) {
+  absl::StatusOr<TlsFiles> files = ReadTlsFiles(directory);
+  if (files.ok()) return files;
+  return absl::Status(
+      files.status().code(),
+      absl::StrCat("--tls_dir: ", files.status().message(),
+                   absl::IsNotFound(files.status())
+                       ? "; name a directory with tls.crt, tls.key and ca.crt, "
+                         "as `lockstep certs make` makes them"
+                       : ""));
+}
+
 struct OwnHolder {
   Mutex mutex;
   std::shared_ptr<TransportSecurity> own ABSL_GUARDED_BY(mutex);
@@ -60,14 +72,15 @@ absl::StatusOr<std::shared_ptr<TransportSecurity>> TransportSecurity::Load(
   if (!options.identity_map.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(map_text, ReadMap(options.identity_map));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(TlsFiles files, ReadTlsFiles(options.directory));
+  LOCKSTEP_ASSIGN_OR_RETURN(TlsFiles files, ReadFirst(options.directory));
   // absl::Now(), not Clock: certificates are valid by the wall clock.
   absl::StatusOr<CheckedTlsFiles> checked =
       CheckTlsFiles(std::move(files), JobInIdentityMap(map_text), absl::Now());
   if (!checked.ok()) {
-    return absl::Status(checked.status().code(),
-                        absl::StrCat("the files in ", options.directory, ": ",
-                                     checked.status().message()));
+    return absl::Status(
+        checked.status().code(),
+        absl::StrCat("--tls_dir: the files in ", options.directory, ": ",
+                     checked.status().message()));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       IdentityMap map,

@@ -311,13 +311,17 @@ TEST_F(TransportSecurityTest,
 
 TEST_F(TransportSecurityTest, StartWithoutValidFilesIsRefused) {
   EXPECT_THAT(TransportSecurity::Load({client_dir_.path(), ""}),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("tls.crt")));
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("--tls_dir: cannot open " +
+                                       client_dir_.Join("tls.crt")),
+                             HasSubstr("lockstep certs make"))));
   TlsFiles half = authority_.Files("ps/0");
   half.key = authority_.Files("ps/0").key;
   testing::WriteTlsFiles(client_dir_.path(), half);
-  EXPECT_THAT(TransportSecurity::Load({client_dir_.path(), ""}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr(client_dir_.path())));
+  EXPECT_THAT(
+      TransportSecurity::Load({client_dir_.path(), ""}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("--tls_dir: the files in " + client_dir_.path())));
 }
 
 }  // namespace
