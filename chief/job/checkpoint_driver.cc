@@ -112,8 +112,10 @@ void CheckpointDriver::ReportWait(const std::string& who, absl::Time since,
 void CheckpointDriver::Failed(int64_t step, const absl::Status& status,
                               absl::Time now, JobActions& out) {
   const std::string why(status.message());
-  Error(out, absl::StrCat("the checkpoint of step ", step,
-                          " failed, the one before stays: ", why));
+  Error(out, absl::StrCat("the checkpoint of step ", step, " failed, ",
+                          saved_step_ < 0 ? "and there is none before it: "
+                                          : "the one before stays: ",
+                          why));
   policy_->Failed(step, now);
   out.push_back(CheckpointTroubled{absl::StrCat("step ", step, ": ", why)});
   if (const auto line = trouble_.Failed(step, status, now)) {

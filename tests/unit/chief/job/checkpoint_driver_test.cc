@@ -108,6 +108,24 @@ TEST_F(CheckpointDriverTest, FullDiskNamesTheFieldAndTheRoomThatItNeeds) {
   EXPECT_EQ(driver_.last_result(), memory);
 }
 
+TEST_F(CheckpointDriverTest, FailureSaysWhetherThereIsOneBeforeIt) {
+  const auto line = [this](int64_t step, const absl::Status& written) {
+    Starts(step);
+    driver_.OnBegun({step, absl::OkStatus()}, false, now_, out_);
+    out_.clear();
+    driver_.OnDone({step, written}, now_, out_);
+    const auto* said = std::get_if<Say>(&out_.front());
+    return said == nullptr ? "" : said->text;
+  };
+  const absl::Status failed = absl::UnavailableError("gone");
+  EXPECT_EQ(line(2, failed),
+            "the checkpoint of step 2 failed, and there is none before it: "
+            "gone");
+  line(4, absl::OkStatus());
+  EXPECT_EQ(line(6, failed),
+            "the checkpoint of step 6 failed, the one before stays: gone");
+}
+
 TEST_F(CheckpointDriverTest, FailureToCopyIsToldUnlessItIsLeftToTheCaller) {
   const absl::Status failed = absl::UnavailableError("gone");
   Starts(2);
