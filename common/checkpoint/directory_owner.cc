@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +17,7 @@
 namespace lockstep {
 namespace {
 
+constexpr char kMark[] = "/.owner";
 constexpr size_t kMaxId = 1000;
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 
@@ -34,6 +36,13 @@ void Write(int fd, const std::string& text) {
   if (ftruncate(fd, static_cast<off_t>(text.size())) != 0) return;
 }
 
+// Returns a descriptor, or -1.
+int OpenMark(const std::string& directory) {
+  MakeDirectories(directory).IgnoreError();  // CheckWritable() reports it
+  return open(absl::StrCat(directory, kMark).c_str(),
+              O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+}
+
 absl::Status InUse(const std::string& directory, const std::string& other) {
   return absl::FailedPreconditionError(absl::StrCat(
       "checkpoint.directory: ", directory, " is in use by the job ",
@@ -47,11 +56,7 @@ absl::Status InUse(const std::string& directory, const std::string& other) {
 absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
     const std::string& directory, const std::string& job_id,
     absl::Duration patience) {
-  MakeDirectories(directory).IgnoreError();  // CheckWritable() reports it
-  const std::string path = absl::StrCat(directory, "/.owner");
-  DirectoryOwner owner(
-      directory, job_id,
-      open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+  DirectoryOwner owner(directory, job_id, OpenMark(directory));
   // Polls: a blocking flock() knows no time limit.
   while (true) {
     const absl::Status held = owner.Hold();
@@ -64,7 +69,27 @@ absl::StatusOr<DirectoryOwner> DirectoryOwner::Take(
   }
 }
 
+bool DirectoryOwner::IsAtItsPath() const {
+  struct stat at_path;
+  struct stat own;
+  return lock_ >= 0 &&
+         lstat(absl::StrCat(directory_, kMark).c_str(), &at_path) == 0 &&
+         fstat(lock_, &own) == 0 && at_path.st_dev == own.st_dev &&
+         at_path.st_ino == own.st_ino;
+}
+
+void DirectoryOwner::Reopen() {
+  if (IsAtItsPath()) return;
+  const int mark = OpenMark(directory_);
+  if (mark < 0) return;
+  Close();
+  lock_ = mark;
+  held_ = false;
+  CloseInChildren(lock_);
+}
+
 absl::Status DirectoryOwner::Hold() {
+  Reopen();
   // No mark: the file cannot be opened, or is a link.
   if (held_ || lock_ < 0) return absl::OkStatus();
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) {
@@ -83,7 +108,7 @@ absl::Status DirectoryOwner::Hold() {
 
 std::optional<std::string> DirectoryOwner::Running(
     const std::string& directory) {
-  const std::string path = absl::StrCat(directory, "/.owner");
+  const std::string path = absl::StrCat(directory, kMark);
   const DirectoryOwner mark(
       directory, "", open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   // If the lock can be taken, its last holder has ended; `mark` releases it
@@ -96,7 +121,7 @@ std::optional<std::string> DirectoryOwner::Running(
 }
 
 bool DirectoryOwner::IsMarked(const std::string& directory) {
-  return access(absl::StrCat(directory, "/.owner").c_str(), F_OK) == 0;
+  return access(absl::StrCat(directory, kMark).c_str(), F_OK) == 0;
 }
 
 DirectoryOwner::DirectoryOwner(std::string directory, std::string job_id,
@@ -114,7 +139,9 @@ DirectoryOwner::DirectoryOwner(DirectoryOwner&& other) noexcept
       lock_(std::exchange(other.lock_, -1)),
       held_(std::exchange(other.held_, false)) {}
 
-DirectoryOwner::~DirectoryOwner() {
+DirectoryOwner::~DirectoryOwner() { Close(); }
+
+void DirectoryOwner::Close() {
   if (lock_ < 0) return;
   KeepInChildren(lock_);
   close(lock_);  // releases the lock; the file stays

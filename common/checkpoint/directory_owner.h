@@ -19,6 +19,9 @@ namespace lockstep {
 // between them. The lock is the first one's until it ends, and the other's from
 // its next Hold() on.
 //
+// If the directory is removed and made again meanwhile, as by a checkpoint, the
+// next Hold() marks the new one.
+//
 // Threads: not thread-safe.
 class DirectoryOwner {
  public:
@@ -34,7 +37,8 @@ class DirectoryOwner {
       absl::Duration patience = absl::ZeroDuration());
 
   // Takes the lock, if this process does not have it yet because another one of
-  // the job had it. Must be called before each checkpoint is written.
+  // the job had it, or because the mark was removed. Must be called before each
+  // checkpoint is written.
   //
   //   kFailedPrecondition  as Take(): another job has come in between
   absl::Status Hold();
@@ -52,6 +56,12 @@ class DirectoryOwner {
 
  private:
   DirectoryOwner(std::string directory, std::string job_id, int lock);
+
+  bool IsAtItsPath() const;
+  // Opens the mark anew if it is no longer the one at its path. If that fails,
+  // for example because the volume is away, the old one stays.
+  void Reopen();
+  void Close();
 
   std::string directory_;
   std::string job_id_;

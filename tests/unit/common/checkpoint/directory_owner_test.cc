@@ -147,6 +147,48 @@ TEST(DirectoryOwnerTest, MissingDirectoryIsMade) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST(DirectoryOwnerTest, DirectoryThatWasRemovedIsMarkedAgain) {
+  ScratchDirectory scratch;
+  const std::string directory = scratch.path() + "/a";
+  auto owner = DirectoryOwner::Take(directory, "fashion-1");
+  ASSERT_OK(owner);
+  std::filesystem::remove_all(directory);
+
+  EXPECT_OK(owner->Hold());
+
+  EXPECT_EQ(DirectoryOwner::Running(directory), "fashion-1");
+  EXPECT_THAT(
+      DirectoryOwner::Take(directory, "bible-2").status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("fashion-1")));
+}
+
+TEST(DirectoryOwnerTest, JobThatTookTheDirectoryAfterItsRemovalIsNamed) {
+  ScratchDirectory scratch;
+  const std::string directory = scratch.path() + "/a";
+  auto owner = DirectoryOwner::Take(directory, "fashion-1");
+  ASSERT_OK(owner);
+  std::filesystem::remove_all(directory);
+  const auto other = DirectoryOwner::Take(directory, "bible-2");
+  ASSERT_OK(other);
+
+  EXPECT_THAT(owner->Hold(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      HasSubstr("job bible-2,")));
+}
+
+TEST(DirectoryOwnerTest, DirectoryThatIsAwayForAWhileStaysTheJobs) {
+  ScratchDirectory scratch;
+  const std::string directory = scratch.path() + "/a";
+  const std::string aside = scratch.path() + "/aside";
+  auto owner = DirectoryOwner::Take(directory, "fashion-1");
+  ASSERT_OK(owner);
+  std::filesystem::rename(directory, aside);
+  std::ofstream(directory) << "in the way";
+
+  EXPECT_OK(owner->Hold());
+
+  EXPECT_EQ(DirectoryOwner::Running(aside), "fashion-1");
+}
+
 TEST(DirectoryOwnerTest, WhereNothingCanBeMadeNothingIsRefused) {
   ScratchDirectory scratch;
   std::ofstream(scratch.path() + "/file") << "in the way";
