@@ -107,8 +107,11 @@ std::string DefaultOf(const FieldDescriptor& commented,
   std::string text;
   google::protobuf::TextFormat::PrintFieldValueToString(defaults, field, -1,
                                                         &text);
-  // An empty text and the value 0 of an enum stand for "not set".
-  return text == "\"\"" || absl::EndsWith(text, "_UNSPECIFIED") ? "" : text;
+  // An empty text, the number 0 and the value 0 of an enum stand for "not set",
+  // whose meaning the comment states: many fields must be above 0.
+  const bool unset =
+      text == "\"\"" || text == "0" || absl::EndsWith(text, "_UNSPECIFIED");
+  return unset ? "" : text;
 }
 
 void AddValues(const EnumDescriptor& type, JobField& field) {

@@ -69,6 +69,15 @@ TEST(JobReferenceTest, DefaultsAreThoseOfTheProgram) {
   EXPECT_EQ(Field("variable_optimizers.optimizer.kind").default_value, "");
 }
 
+TEST(JobReferenceTest, ANumberThatIsNotSetHasNoDefaultBesideItsText) {
+  EXPECT_EQ(Field("train_steps").default_value, "");  // required
+  EXPECT_EQ(Field("batch_size").default_value, "");
+  EXPECT_EQ(Field("strategy.replicas_per_worker").default_value, "");
+  EXPECT_EQ(Field("learning_rate_schedule.decay_steps").default_value, "");
+  EXPECT_EQ(Field("checkpoint.keep").default_value, "5");
+  EXPECT_EQ(Field("refuse_non_finite").default_value, "true");
+}
+
 TEST(JobReferenceTest, NamesHaveTheirValues) {
   EXPECT_THAT(Field("mode").values,
               ElementsAre(Pair("STRICT", HasSubstr("One set of workers")),
