@@ -147,7 +147,8 @@ CertsCommands::CertsCommands(CLI::App& parent)
   AddSetFlags(renew_);
   show_
       .add_option("directory,--tls_dir", directories_,
-                  "Directories with tls.crt, or of a whole set.")
+                  "Directories with tls.crt, or of a whole set; with or "
+                  "without --tls_dir before them.")
       ->required();
   check_
       .add_option("--tls_dir", tls_dir_,
