@@ -228,8 +228,8 @@ class Worker(_base.BaseWorker):
       shared_memory: with servers of this host.
       chief_wait: seconds in which the chief must let this worker in; default
         600; 0: no limit.
-      log_level: "debug", "info", "warning" (default) or "error"; of lines on
-        standard error.
+      log_level: "debug", "info", "warning" or "error"; of lines on standard
+        error. Default ``LOCKSTEP_LOG_LEVEL``, or "warning".
       job: the job file, where the cluster has no ``chief`` task and this worker
         has index 0, or is the ``chief`` of a cluster without ``ps``: its
         process then runs the job's chief, too. Default ``LOCKSTEP_JOB``.

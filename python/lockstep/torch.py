@@ -2,7 +2,7 @@
 
     worker = lockstep.torch.Worker(model)
     for step in worker.steps():
-        rows = step.indices(len(data))
+        rows = step.indices(len(x))
         loss = F.cross_entropy(model(x[rows]), y[rows])
         step.backward(loss)
 """
@@ -261,8 +261,8 @@ class Worker(_base.BaseWorker):
       keep_gradients: false: ``step.backward`` and ``step.push`` leave ``.grad``
         None. The gradient of a layer then uses the memory of the gradient of
         the next layer again, which may still be in the processor's cache.
-      tf_config, tls_dir, shared_memory, job, settings, state_dir,
-        status_address: as lockstep.Worker.
+      tf_config, tls_dir, shared_memory, chief_wait, log_level, job, settings,
+        state_dir, status_address: as lockstep.Worker.
 
     Raises:
       TypeError: ``model`` is no module, or an argument has another type.

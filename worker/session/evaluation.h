@@ -66,7 +66,7 @@ class Evaluation {
   //   kCancelled  the job was stopped, or this evaluator
   //   others      the job failed, or the chief is gone; with the chief's reason
   absl::Status end() const;
-  // The exit code for end(), from the table in the README.
+  // The exit code for end(), from the table in deploy/README.md.
   int exit_code() const;
 
   // The job's checkpoint.directory; empty if the job writes no checkpoints.

@@ -182,9 +182,9 @@ class Session {
   // ended: if this process ends, the job stops. A job with elastic workers
   // needs only the process that hosts its chief.
   bool carries_job() const;
-  // The exit code for end(), from the table in the README. While carries_job(),
-  // it is the code of a stopped job, since 0 would mean a finished one. 1 after
-  // Fail().
+  // The exit code for end(), from the table in deploy/README.md. While
+  // carries_job(), it is the code of a stopped job, since 0 would mean a
+  // finished one. 1 after Fail().
   int exit_code() const;
 
   // Valid once Next() has returned kRows or kStep.
