@@ -71,13 +71,13 @@ class ExamplesTest(unittest.TestCase):
 
     def test_the_program_that_predicts_is_that_of_the_page(self):
         if importlib.util.find_spec("torch") is None:
-            print("SKIPPED, NOTHING WAS PROVED: say.py: this interpreter has "
-                  "no torch")
+            print("SKIPPED, NOTHING WAS PROVED: predict.py: this interpreter "
+                  "has no torch")
             self.skipTest("no torch")
         page = os.path.join(os.environ["LOCKSTEP_SOURCE"], "deploy", "README.md")
         with open(page, encoding="utf-8") as f:
-            program = re.search(r"`say\.py`.*?```python\n(.*?)```", f.read(),
-                                re.DOTALL).group(1)
+            program = re.search(r"`predict\.py`.*?```python\n(.*?)```",
+                                f.read(), re.DOTALL).group(1)
         mine = """
 import torch
 model = torch.nn.Linear(1, 1)
@@ -92,18 +92,18 @@ for step in lockstep.torch.Worker(model).steps():
             job.start_worker(0, train)
             self.assertEqual(job.wait("worker"), 0, job.log("worker"))
             self.assertEqual(job.wait("chief"), 0, job.log("chief"))
-            for name, text in (("mine.py", mine), ("say.py", program)):
+            for name, text in (("mine.py", mine), ("predict.py", program)):
                 with open(job.path(name), "w") as f:
                     f.write(text)
             done = subprocess.run(
                 [os.path.join(BIN, "lockstep"), "predict", "--job",
                  job.path("job.textproto"), "--", sys.executable,
-                 job.path("say.py")], capture_output=True, text=True,
+                 job.path("predict.py")], capture_output=True, text=True,
                 cwd=job.folder.name)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            said = numpy.load(job.path("said-200.npy"))
-        self.assertEqual(said.shape, (2, 1))
-        for value, wanted in zip(said[:, 0].tolist(), (3, 6)):
+            outputs = numpy.load(job.path("outputs-200.npy"))
+        self.assertEqual(outputs.shape, (2, 1))
+        for value, wanted in zip(outputs[:, 0].tolist(), (3, 6)):
             self.assertAlmostEqual(value, wanted, delta=0.2)
 
     def test_jax_mlp(self):
