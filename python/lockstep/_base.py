@@ -238,7 +238,7 @@ class BaseStep:
 
         Raises:
           TypeError: a figure that is no number.
-          ValueError: a name or a number that cannot be.
+          ValueError: a name or a number that is not possible.
         """
         self._check_at_hand()
         for name, value in figures.items():

@@ -10,10 +10,10 @@ import traceback
 
 
 class Error(RuntimeError):
-    """A job that this process can take part in no longer, with the reason.
+    """This process can no longer take part in its job, for the reason given.
 
-    ``exit_code`` is what the process ends with if nobody catches the
-    exception: 1 to 127 ask for no restart, 128 and above ask for one.
+    If the exception is not caught, the process ends with ``exit_code``: 1 to
+    127 ask for no restart, 128 and above ask for one.
     """
 
     exit_code = 1

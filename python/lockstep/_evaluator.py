@@ -84,7 +84,7 @@ class Evaluator:
 
     Args:
       name: the job's name, to refuse another one; None: any.
-      tf_config, tls_dir: as lockstep.Worker.
+      tf_config, tls_dir, log_level: as lockstep.Worker.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.

@@ -21,15 +21,15 @@ class Embedding(torch.nn.Module):
     checkpoint that ``lockstep.torch.load`` has read.
 
     Args:
-      rows: how many there are; or
-      row_limit: how many there can be. A row has a key, any number from 0 on,
-        and is created when it is first looked up.
+      rows: number of rows; or
+      row_limit: largest number of rows. A row then has a key, any number from 0
+        on, and is created when it is first looked up.
       dim: elements of a row.
       std: standard deviation of the initial values, which servers draw.
 
     Raises:
       TypeError: sizes that are no integers.
-      ValueError: sizes that cannot be.
+      ValueError: sizes that are not possible.
     """
 
     def __init__(self, rows=None, dim=None, row_limit=None, std=1.0):

@@ -16,12 +16,12 @@ class Evaluator(_evaluator.Evaluator):
     ``lockstep run --evaluator 'python3 eval.py'`` starts one.
 
     Args:
-      model: as Worker has it.
-      name, tf_config, tls_dir: as lockstep.Evaluator.
+      model: as for Worker.
+      name, tf_config, tls_dir, log_level: as lockstep.Evaluator.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
-      ValueError: a TF_CONFIG that cannot be, or is of no evaluator.
+      ValueError: TF_CONFIG is malformed, or its task is no evaluator.
     """
 
     def __init__(self, model, **options):

@@ -63,7 +63,7 @@ class Table:
 
     Raises:
       TypeError: sizes that are no integers.
-      ValueError: sizes that cannot be.
+      ValueError: sizes that are not possible.
     """
 
     def __init__(self, rows=None, dim=1, row_limit=None, mean=0.0, std=0.0):
@@ -249,7 +249,7 @@ class Worker(_base.BaseWorker):
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
       TypeError: an argument of another type; the message has the fix.
-      ValueError: variables or TF_CONFIG that cannot be; the message has the
+      ValueError: impossible variables, or a malformed TF_CONFIG; the message has the
         field and the fix.
       RuntimeError: this process is a worker already; or it is a child that
         multiprocessing is still starting.
