@@ -249,8 +249,8 @@ class Worker(_base.BaseWorker):
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
       TypeError: an argument of another type; the message has the fix.
-      ValueError: impossible variables, or a malformed TF_CONFIG; the message has the
-        field and the fix.
+      ValueError: impossible variables, or a malformed TF_CONFIG; the message
+        has the field and the fix.
       RuntimeError: this process is a worker already; or it is a child that
         multiprocessing is still starting.
     """
