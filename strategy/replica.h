@@ -29,7 +29,7 @@ absl::Status CheckSameCall(const PerReplica<std::string>& calls);
 // that involve the other replicas wait for them, so all replicas must make them
 // in the same order; if one fails or returns instead, the others get an error.
 // Where the replicas of one worker differ in a call that waits for the other
-// workers, it fails at these, too.
+// workers, the call fails at those workers, too.
 //
 // Threads: must be used in the thread that runs the replica, until its function
 //          returns.
@@ -90,7 +90,7 @@ class Replica {
   // Returns the sum or mean of all replicas' values to each replica.
   //
   //   kInvalidArgument  also: replicas differ in `op` or in the number of
-  //                     values; has both
+  //                     values; names both
   //   others            as Merge() and ReplicaGroup::Reduce()
   absl::StatusOr<Value> AllReduce(ReduceOp op, const Value& value,
                                   const CommunicationOptions& options = {});
@@ -100,16 +100,16 @@ class Replica {
 
   // Returns all replicas' values, joined along an axis, to each replica.
   //
-  //   kInvalidArgument  also: replicas differ in the axis; has both
+  //   kInvalidArgument  also: replicas differ in the axis; names both
   //   others            as Merge() and ReplicaGroup::Gather()
   absl::StatusOr<Value> AllGather(const Value& value, int64_t axis,
                                   const CommunicationOptions& options = {});
 
   // Creates one variable for all replicas, with the initializer and the place
-  // of the first. Errors: as Merge() and Cross::Create();
+  // of the first. Errors: as Merge() and Cross::Create().
   //
   //   kInvalidArgument  also: replicas differ in the name, synchronization,
-  //                     aggregation or trainable; has both
+  //                     aggregation or trainable; names both
   absl::StatusOr<Variable> Create(const VariableOptions& options);
 
   // Waits until all replicas of this worker have called Merge(), and calls
@@ -145,7 +145,7 @@ class Replica {
   };
   // Where a replica's call waits for the other workers, an error fails theirs.
   //
-  //   kInvalidArgument  replicas differ in the call or the variable; has both
+  //   kInvalidArgument  replicas differ in the call or the variable; names both
   //                     calls
   absl::Status CheckAlike(const PerReplica<Access>& accesses) const;
 

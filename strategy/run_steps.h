@@ -35,8 +35,8 @@ class StepContext {
   // Sets an output across replicas: the reduced `value`, or without `op` the
   // value of each replica.
   //
-  //   kInvalidArgument  also: workers reduce outputs of different names; has
-  //                     both
+  //   kInvalidArgument  also: workers reduce outputs of different names;
+  //                     names both
   //   others            as Cross::Reduce()
   absl::Status Output(Cross& cross, const std::string& name,
                       const PerReplica<Value>& value,
@@ -44,7 +44,7 @@ class StepContext {
   // Sets an output in a replica: the reduced values `mine` of all replicas, all
   // of which must call it.
   //
-  //   kInvalidArgument  also: replicas differ in `name` or `op`; has both
+  //   kInvalidArgument  also: replicas differ in `name` or `op`; names both
   //   others            as Replica::Merge() and Cross::Reduce()
   absl::Status Output(Replica& replica, const std::string& name,
                       const Value& mine, ReduceOp op);
@@ -54,7 +54,7 @@ class StepContext {
   void Other(Cross& cross, const std::string& name, std::any value);
   // As above, in a replica; all replicas must call it.
   //
-  //   kInvalidArgument  replicas differ in `name`; has both
+  //   kInvalidArgument  replicas differ in `name`; names both
   //   others            as Replica::Merge()
   absl::Status Other(Replica& replica, const std::string& name, std::any value);
 

@@ -26,7 +26,7 @@ struct ValueContext {
   int num_replicas = 1;
 };
 
-// Strategy says how one program trains on several replicas: on which devices
+// Strategy defines how one program trains on several replicas: on which devices
 // they run, where variables lie, and how values are reduced. A function that
 // runs in each replica gets a Replica, one that acts across them a Cross, one
 // that updates a copy of a variable a Copy; each may do what the methods of its
