@@ -42,6 +42,19 @@ class ExamplesTest(unittest.TestCase):
         self.assertEqual(set(NEEDS), {
             name[:-3] for name in os.listdir(EXAMPLES) if name.endswith(".py")})
 
+    def test_the_lines_of_the_pages_are_those_of_the_example(self):
+        with open(os.path.join(EXAMPLES, "torch_mlp.py"),
+                  encoding="utf-8") as f:
+            example = f.read().splitlines()
+        for page in ("README.md", "python/README.md"):
+            with open(os.path.join(os.environ["LOCKSTEP_SOURCE"], page),
+                      encoding="utf-8") as f:
+                lines = re.search("```python\n(.*?)```", f.read(),
+                                  re.DOTALL)[1].splitlines()
+            self.assertEqual(sum(line != "" for line in lines), 6, page)
+            for line in lines:
+                self.assertIn(line, example, page)
+
     def test_numpy_regression(self):
         self.assertLess(self.run_example(
             "numpy_regression", "train_steps=200", "learning_rate=0.05"), 0.1)
