@@ -19,7 +19,8 @@ constexpr absl::Duration kReportEvery = absl::Seconds(10);
 absl::Status WithField(const absl::Status& status,
                        const CheckpointConfig& checkpoint) {
   const absl::string_view why = status.message();
-  if (status.ok() || !absl::StrContains(why, checkpoint.directory) ||
+  const std::string in_it = absl::StrCat(checkpoint.directory, "/");
+  if (status.ok() || !absl::StrContains(why, in_it) ||
       absl::StrContains(why, "checkpoint.directory")) {
     return status;
   }
