@@ -57,14 +57,6 @@ absl::Status CheckTensor(DType expected, DType dtype,
 
 }  // namespace
 
-absl::StatusOr<Reduction> ParseReduction(std::string_view name) {
-  if (name == "MEAN") return Reduction::kMean;
-  if (name == "SUM") return Reduction::kSum;
-  return absl::InvalidArgumentError(
-      absl::StrCat("reduction \"", absl::string_view(name.data(), name.size()),
-                   "\" is not one of MEAN, SUM"));
-}
-
 absl::Status CheckCompatible(const PartialShape& declared,
                              absl::Span<const int64_t> shape) {
   if (!declared.has_value()) return absl::OkStatus();

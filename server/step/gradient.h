@@ -4,11 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/numeric/dtype.h"
 
@@ -21,11 +19,6 @@ namespace lockstep::server {
 
 // How an accumulator combines gradients.
 enum class Reduction { kMean, kSum };
-
-// Parses "MEAN" or "SUM".
-//
-//   kInvalidArgument  any other name
-absl::StatusOr<Reduction> ParseReduction(std::string_view name);
 
 // The declared shape of a variable: nullopt if the rank is unknown; a negative
 // dimension is unknown.

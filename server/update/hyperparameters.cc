@@ -1,32 +1,9 @@
 #include "server/update/hyperparameters.h"
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "common/base/status_macros.h"
-
 namespace lockstep::server {
 namespace {
 
 float Single(double value) { return static_cast<float>(value); }
-
-absl::Status CheckAtLeastZero(absl::string_view field, double value) {
-  if (value >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " is ", value, ", but must be at least 0"));
-}
-
-absl::Status CheckFtrl(const OptimizerConfig& config) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("initial_accumulator_value",
-                                            config.initial_accumulator_value));
-  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("l1", config.l1));
-  LOCKSTEP_RETURN_IF_ERROR(CheckAtLeastZero("l2", config.l2));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckAtLeastZero("l2_shrinkage", config.l2_shrinkage));
-  if (config.learning_rate_power <= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("learning_rate_power is ",
-                                                 config.learning_rate_power,
-                                                 ", but must be at most 0"));
-}
 
 }  // namespace
 
@@ -58,19 +35,6 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
         MakeTorchAdam(config, learning_rate, variable.updates, variable.decays);
   }
   return hyper;
-}
-
-absl::Status CheckHyperparameters(const OptimizerConfig& config) {
-  if (config.kind == OptimizerConfig::Kind::kFtrl) return CheckFtrl(config);
-  if ((config.kind != OptimizerConfig::Kind::kAdagrad &&
-       config.kind != OptimizerConfig::Kind::kAdagradDa &&
-       config.kind != OptimizerConfig::Kind::kProximalAdagrad) ||
-      config.initial_accumulator_value > 0) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("initial_accumulator_value is ",
-                   config.initial_accumulator_value, ", but must be above 0"));
 }
 
 }  // namespace lockstep::server

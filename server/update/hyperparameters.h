@@ -1,7 +1,6 @@
 #ifndef LOCKSTEP_SERVER_UPDATE_HYPERPARAMETERS_H_
 #define LOCKSTEP_SERVER_UPDATE_HYPERPARAMETERS_H_
 
-#include "absl/status/status.h"
 #include "common/job/job_config.h"
 #include "server/update/adaptive_kernels.h"
 #include "server/update/slots.h"
@@ -37,14 +36,6 @@ Hyperparameters MakeHyperparameters(const OptimizerConfig& config,
                                     double learning_rate,
                                     const AdamPowers& powers,
                                     const VariableState& variable = {});
-
-// Refuses the values that TensorFlow's constructors refuse. These accept much
-// that makes no sense; ValidateJobConfig() is stricter.
-//
-//   kInvalidArgument  an Adagrad's initial accumulator is not above 0; Ftrl's
-//                     is below 0, its learning rate power above 0, or one of
-//                     its regularisation strengths below 0
-absl::Status CheckHyperparameters(const OptimizerConfig& config);
 
 }  // namespace lockstep::server
 

@@ -44,21 +44,6 @@ LOCKSTEP_NOINLINE void MoveBFloat16(float k, const std::byte* values,
   }
 }
 
-template <typename T>
-LOCKSTEP_NOINLINE void Debias(float factor, const std::byte* biased,
-                              std::byte* local_step, std::byte* averages,
-                              size_t count) {
-  const T one = FromFloat<T>(1);
-  // In the variable's type, as TensorFlow counts: float16 stops at 2048.
-  T& step = *reinterpret_cast<T*>(local_step);
-  step = step + one;
-  const T weight = one - Power(one - FromFloat<T>(factor), step);
-  T* average = reinterpret_cast<T*>(averages);
-  for (size_t i = 0; i < count; ++i) {
-    average[i] = LoadElement<T>(biased, i) / weight;
-  }
-}
-
 bool IsWhole(DType dtype, absl::Span<const std::byte> bytes) {
   const size_t size = ElementSize(dtype);
   return bytes.size() % size == 0 &&
@@ -84,11 +69,6 @@ float AverageFactor(double decay, std::optional<int64_t> num_updates) {
   return CappedFactor(single, static_cast<float>(*num_updates));
 }
 
-float AverageFactorOfFunction(double decay) {
-  // In float64 first: TensorFlow's function gets the decay as a Python number.
-  return static_cast<float>(1.0 - decay);
-}
-
 absl::Status UpdateAverage(DType dtype, float factor,
                            absl::Span<const std::byte> value,
                            absl::Span<std::byte> average) {
@@ -108,41 +88,6 @@ absl::Status UpdateAverage(DType dtype, float factor,
     case DType::kBFloat16:
       MoveBFloat16(factor, value.data(), average.data(), count);
       break;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status UpdateDebiasedAverage(DType dtype, float factor,
-                                   absl::Span<const std::byte> value,
-                                   const DebiasedAverage& average) {
-  const absl::Span<std::byte> step = average.local_step;
-  if (step.size() != ElementSize(dtype) || !IsWhole(dtype, step)) {
-    return absl::InvalidArgumentError("local_step must be one aligned element");
-  }
-  if (dtype == DType::kBFloat16) {
-    return absl::InvalidArgumentError(
-        "debiased averages are of float16, float32 and float64, not bfloat16");
-  }
-  if (absl::Status s = Check(dtype, value, average.average); !s.ok()) return s;
-  if (absl::Status s = UpdateAverage(dtype, factor, value, average.biased);
-      !s.ok()) {
-    return s;
-  }
-  const ScopedFlushDenormals flush;
-  const size_t count = value.size() / ElementSize(dtype);
-  std::byte* out = average.average.data();
-  switch (dtype) {
-    case DType::kFloat16:
-      Debias<Float16>(factor, average.biased.data(), step.data(), out, count);
-      break;
-    case DType::kFloat32:
-      Debias<float>(factor, average.biased.data(), step.data(), out, count);
-      break;
-    case DType::kFloat64:
-      Debias<double>(factor, average.biased.data(), step.data(), out, count);
-      break;
-    case DType::kBFloat16:
-      break;  // refused above
   }
   return absl::OkStatus();
 }

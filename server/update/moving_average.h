@@ -24,10 +24,6 @@ namespace lockstep::server {
 // move fast.
 float AverageFactor(double decay, std::optional<int64_t> num_updates);
 
-// The factor of TensorFlow's bare function for one average, which subtracts in
-// float64. It may differ in the last digits.
-float AverageFactorOfFunction(double decay);
-
 // Moves `average` towards `value`. Both hold whole elements of `dtype` and
 // start at multiples of their size.
 //
@@ -35,20 +31,6 @@ float AverageFactorOfFunction(double decay);
 absl::Status UpdateAverage(DType dtype, float factor,
                            absl::Span<const std::byte> value,
                            absl::Span<std::byte> average);
-
-// An average that starts at 0, and the factor that corrects for that start.
-//
-// Borrows: all memory.
-struct DebiasedAverage {
-  absl::Span<std::byte> biased;      // starts at 0
-  absl::Span<std::byte> local_step;  // one element: updates so far, in dtype
-  absl::Span<std::byte> average;     // biased / (1 - decay ^ local_step)
-};
-
-//   kInvalidArgument  as UpdateAverage
-absl::Status UpdateDebiasedAverage(DType dtype, float factor,
-                                   absl::Span<const std::byte> value,
-                                   const DebiasedAverage& average);
 
 }  // namespace lockstep::server
 

@@ -1,17 +1,66 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/numeric/denormals.h"
+#include "common/numeric/element_operations.h"
+#include "common/numeric/float16.h"
 #include "server/update/moving_average.h"
 #include "tests/golden/replay.h"
 
 namespace lockstep::golden {
 namespace {
 
+// The factor of TensorFlow's bare function for one average, which gets the
+// decay as a Python number and so subtracts in float64. It may differ from the
+// class's in the last digits.
+float FactorOfFunction(double decay) { return static_cast<float>(1.0 - decay); }
+
+// An average; a debiased one, which training does not use, starts at 0 and is
+// corrected for that start.
 struct Average {
   std::vector<std::byte> average;
-  std::vector<std::byte> biased;  // empty without debiasing
-  std::vector<std::byte> local_step;
+  std::vector<std::byte> biased;      // empty without debiasing
+  std::vector<std::byte> local_step;  // one element: updates so far, in dtype
 };
+
+// Counts one update, and sets the average to biased / (1 - decay ^ updates).
+// Apart from what changes the floating-point mode: the compiler could move the
+// arithmetic across the change.
+template <typename T>
+__attribute__((noinline)) void Debias(float factor, Average& average) {
+  const T one = FromFloat<T>(1);
+  // In the variable's type, as TensorFlow counts: float16 stops at 2048.
+  T& step = *reinterpret_cast<T*>(average.local_step.data());
+  step = step + one;
+  const T weight = one - Power(one - FromFloat<T>(factor), step);
+  T* out = reinterpret_cast<T*>(average.average.data());
+  for (size_t i = 0; i < average.average.size() / sizeof(T); ++i) {
+    out[i] = LoadElement<T>(average.biased.data(), i) / weight;
+  }
+}
+
+absl::Status UpdateDebiased(DType dtype, float factor,
+                            absl::Span<const std::byte> value,
+                            Average& average) {
+  LOCKSTEP_RETURN_IF_ERROR(server::UpdateAverage(
+      dtype, factor, value, absl::MakeSpan(average.biased)));
+  const ScopedFlushDenormals flush;
+  switch (dtype) {
+    case DType::kFloat16:
+      Debias<Float16>(factor, average);
+      break;
+    case DType::kFloat32:
+      Debias<float>(factor, average);
+      break;
+    case DType::kFloat64:
+      Debias<double>(factor, average);
+      break;
+    case DType::kBFloat16:
+      throw BadTrace("a debiased average of bfloat16");
+  }
+  return absl::OkStatus();
+}
 
 class MovingAverageReplay {
  public:
@@ -79,7 +128,7 @@ class MovingAverageReplay {
       updates = ReadInt(step.at("num_updates"));
     }
     const float factor = via_class_ ? server::AverageFactor(decay_, updates)
-                                    : server::AverageFactorOfFunction(decay_);
+                                    : FactorOfFunction(decay_);
     absl::Status status;
     for (size_t i = 0; i < averages_.size(); ++i) {
       const Tensor value = ReadTensor(dtype_, step.at("values").at(i));
@@ -98,10 +147,7 @@ class MovingAverageReplay {
       return server::UpdateAverage(dtype_, factor, value,
                                    absl::MakeSpan(average.average));
     }
-    return server::UpdateDebiasedAverage(
-        dtype_, factor, value,
-        {absl::MakeSpan(average.biased), absl::MakeSpan(average.local_step),
-         absl::MakeSpan(average.average)});
+    return UpdateDebiased(dtype_, factor, value, average);
   }
 
   void Compare(const Json& recorded, size_t entry, const Average& average) {

@@ -13,22 +13,12 @@ namespace {
 
 using ::lockstep::testing::Dense;
 using ::lockstep::testing::IsOk;
-using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::Shape;
 using ::lockstep::testing::Sparse;
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-TEST(ParseReductionTest, KnowsTheTwoNamesAndNoOther) {
-  EXPECT_THAT(ParseReduction("MEAN"), IsOkAndHolds(Reduction::kMean));
-  EXPECT_THAT(ParseReduction("SUM"), IsOkAndHolds(Reduction::kSum));
-  for (const char* name : {"Invalid", "", "mean", "SUM "}) {
-    EXPECT_THAT(ParseReduction(name), StatusIs(kInvalid, HasSubstr("MEAN")))
-        << name;
-  }
-}
 
 TEST(CheckCompatibleTest, UnknownDimensionsMatchAnyLength) {
   const struct {
