@@ -2,14 +2,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "server/step/compatible/token_queue.h"
+#include "tests/golden/bounded_queue.h"
 #include "tests/golden/replay.h"
 
 namespace lockstep::golden {
 namespace {
 
-using Completions = server::TokenQueue::Completions;
+using Completions = BoundedQueue::Completions;
 
 // Sorts by id; the operations that a cancel ended come first.
 void CompareCompleted(const Json& op, Completions actual, Report& report) {
@@ -36,19 +35,17 @@ void CompareCompleted(const Json& op, Completions actual, Report& report) {
 }
 
 // Adding and closing may wait if the queue has a capacity.
-void CompareAdding(const server::TokenQueue& queue, const Json& op, uint64_t id,
+void CompareAdding(const BoundedQueue& queue, const Json& op, uint64_t id,
                    const absl::StatusOr<Completions>& actual, Report& report) {
-  const std::vector<uint64_t> adding = queue.GetState().adding;
-  const bool waits =
-      id != 0 && std::find(adding.begin(), adding.end(), id) != adding.end();
+  const bool waits = id != 0 && queue.IsAdding(id);
   report.Expect("status", op.at("status"),
                 waits ? "PENDING" : StatusName(actual.status()));
   CompareCompleted(op, actual.value_or(Completions{}), report);
 }
 
-void RunDequeue(server::TokenQueue& queue, const Json& op, Report& report) {
+void RunDequeue(BoundedQueue& queue, const Json& op, Report& report) {
   const auto id = static_cast<uint64_t>(ReadInt(op.at("id")));
-  const auto answered = queue.Dequeue(id, absl::UnixEpoch());
+  const auto answered = queue.Dequeue(id);
   Completions others = answered.value_or(Completions{});
   const auto own = std::find_if(others.begin(), others.end(),
                                 [id](const auto& c) { return c.id == id; });
@@ -66,15 +63,15 @@ void RunDequeue(server::TokenQueue& queue, const Json& op, Report& report) {
   CompareCompleted(op, others, report);
 }
 
-void RunOne(server::TokenQueue& queue, const std::string& kind, const Json& op,
+void RunOne(BoundedQueue& queue, const std::string& kind, const Json& op,
             Report& report) {
   const auto id = static_cast<uint64_t>(ReadInt(op.value("id", Json(0))));
   if (kind == "enqueue") {
-    CompareAdding(queue, op, id, queue.Enqueue(ReadInt(op.at("value")), id),
+    CompareAdding(queue, op, id, queue.Enqueue({ReadInt(op.at("value"))}, id),
                   report);
   } else if (kind == "enqueue_many") {
-    CompareAdding(queue, op, id,
-                  queue.EnqueueMany(ReadInts(op.at("values")), id), report);
+    CompareAdding(queue, op, id, queue.Enqueue(ReadInts(op.at("values")), id),
+                  report);
   } else if (kind == "dequeue") {
     RunDequeue(queue, op, report);
   } else if (kind == "close") {
@@ -94,10 +91,10 @@ void RunOne(server::TokenQueue& queue, const std::string& kind, const Json& op,
 
 void ReplayTokenQueue(const Json& scenario, Report& report) {
   const int64_t capacity = ReadInt(scenario.at("capacity"));
-  if (capacity != server::TokenQueue::kNoLimit && capacity < 1) {
+  if (capacity != BoundedQueue::kNoLimit && capacity < 1) {
     throw BadTrace(absl::StrCat("capacity ", capacity));
   }
-  server::TokenQueue queue(capacity);
+  BoundedQueue queue(capacity);
   const Json& ops = scenario.at("ops");
   for (size_t i = 0; i < ops.size(); ++i) {
     const std::string kind = ops[i].at("op");

@@ -136,9 +136,7 @@ absl::StatusOr<std::vector<Gate::Answer>> CompatibleGate::Commit(int64_t step,
 }
 
 std::vector<Gate::Answer> CompatibleGate::Finish() {
-  absl::StatusOr<TokenQueue::Completions> completions =
-      queue_.Close(/*cancel_pending_enqueues=*/true);
-  return completions.ok() ? ToAnswers(*completions) : std::vector<Answer>();
+  return ToAnswers(queue_.Close());
 }
 
 int64_t CompatibleGate::global_step() const {
@@ -153,8 +151,7 @@ uint64_t CompatibleGate::NewestIncarnation(int worker) const {
 std::vector<Gate::Waiting> CompatibleGate::WaitingWorkers() const {
   std::vector<Waiting> waiting;
   for (const TokenQueue::Waiting& wait : queue_.GetState().waiting) {
-    waiting.push_back(
-        {wait.taker.has_value() ? wait.taker->worker : -1, wait.since});
+    waiting.push_back({wait.taker.worker, wait.since});
   }
   return waiting;
 }

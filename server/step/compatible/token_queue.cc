@@ -10,37 +10,14 @@
 
 namespace lockstep::server {
 
-absl::StatusOr<TokenQueue::Completions> TokenQueue::Enqueue(int64_t token,
-                                                            uint64_t id) {
-  return EnqueueMany(absl::MakeConstSpan(&token, 1), id);
-}
-
 absl::StatusOr<TokenQueue::Completions> TokenQueue::EnqueueMany(
-    absl::Span<const int64_t> tokens, uint64_t id) {
+    absl::Span<const int64_t> tokens) {
   if (tokens.empty()) return Completions();
   MutexLock lock(mutex_);
   if (closed_) {
     return absl::CancelledError("the token queue is closed; issue no tokens");
   }
-  return Add({id, {tokens.begin(), tokens.end()}});
-}
-
-TokenQueue::Completions TokenQueue::Add(Adding adding) {
-  Completions completed;
-  adding_.push_back(std::move(adding));
-  Serve(completed);
-  // If anything is left, the new request is: it is the last in the line. Its
-  // call returns now, so a later call reports its end.
-  if (!adding_.empty()) adding_.back().returned = true;
-  return completed;
-}
-
-absl::StatusOr<TokenQueue::Completions> TokenQueue::Dequeue(uint64_t id,
-                                                            absl::Time now) {
-  MutexLock lock(mutex_);
-  LOCKSTEP_RETURN_IF_ERROR(CheckRequest(id));
-  LOCKSTEP_RETURN_IF_ERROR(CheckNotDrained());
-  waiting_.push_back({id, std::nullopt, now});
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   Completions completed;
   Serve(completed);
   return completed;
@@ -124,14 +101,8 @@ void TokenQueue::Reopen() {
   closed_ = false;
 }
 
-absl::StatusOr<TokenQueue::Completions> TokenQueue::Close(
-    bool cancel_pending_enqueues, uint64_t id) {
+TokenQueue::Completions TokenQueue::Close() {
   MutexLock lock(mutex_);
-  if (!cancel_pending_enqueues) {
-    // An entry without tokens is a close in the line.
-    if (!closed_) return Add({id, {}});
-    return absl::CancelledError("the token queue is closed already");
-  }
   closed_ = true;
   Completions completed;
   Serve(completed);
@@ -142,18 +113,7 @@ TokenQueue::Completions TokenQueue::Cancel(uint64_t id) {
   MutexLock lock(mutex_);
   Completions completed;
   const auto waiting = FindWaiting(id);
-  if (waiting != waiting_.end()) {
-    CancelWaiting(waiting, completed);
-    return completed;
-  }
-  const auto adding =
-      std::find_if(adding_.begin(), adding_.end(),
-                   [id](const Adding& a) { return a.id == id; });
-  if (adding == adding_.end()) return completed;
-  completed.push_back({id, absl::CancelledError("the wait was cancelled"), 0});
-  // The requests behind this one may have room now.
-  adding_.erase(adding);
-  Serve(completed);
+  if (waiting != waiting_.end()) CancelWaiting(waiting, completed);
   return completed;
 }
 
@@ -176,7 +136,6 @@ TokenQueue::State TokenQueue::GetState() const {
   for (const auto& [worker, member] : members_) {
     if (member.lease.has_value()) state.leases.push_back(*member.lease);
   }
-  for (const Adding& adding : adding_) state.adding.push_back(adding.id);
   state.closed = closed_;
   return state;
 }
@@ -188,10 +147,9 @@ TokenQueue::WaitingList::iterator TokenQueue::FindWaiting(uint64_t id) {
 
 TokenQueue::WaitingList::iterator TokenQueue::FindWaitingWorker(
     int32_t worker) {
-  return std::find_if(waiting_.begin(), waiting_.end(),
-                      [worker](const Waiting& w) {
-                        return w.taker.has_value() && w.taker->worker == worker;
-                      });
+  return std::find_if(
+      waiting_.begin(), waiting_.end(),
+      [worker](const Waiting& w) { return w.taker.worker == worker; });
 }
 
 absl::Status TokenQueue::CheckRequest(uint64_t id) {
@@ -242,65 +200,17 @@ void TokenQueue::CancelWaiting(const WaitingList::const_iterator& waiting,
 }
 
 void TokenQueue::Serve(Completions& completed) {
-  // A token that is taken makes room for others, and one that is added may be
-  // taken at once.
-  bool changed = true;
-  while (changed) {
-    changed = ServeAdding(completed);
-    changed = ServeWaiting(completed) || changed;
-  }
-}
-
-bool TokenQueue::HasRoom() const {
-  return capacity_ == kNoLimit ||
-         static_cast<int64_t>(tokens_.size()) < capacity_;
-}
-
-bool TokenQueue::ServeAdding(Completions& completed) {
-  bool changed = false;
-  while (!adding_.empty()) {
-    Adding& head = adding_.front();
-    // Read first: a close must not refuse itself, only the requests behind it.
-    const bool refused = closed_;
-    if (head.tokens.empty()) closed_ = true;
-    while (!refused && !head.tokens.empty() && HasRoom()) {
-      tokens_.push_back(head.tokens.front());
-      head.tokens.pop_front();
-      changed = true;
-    }
-    // No room: the line waits, and so do the requests behind this one.
-    if (!refused && !head.tokens.empty()) return changed;
-    if (head.returned) {
-      completed.push_back(
-          {head.id,
-           refused ? absl::CancelledError("the token queue is closed")
-                   : absl::OkStatus(),
-           0});
-    }
-    adding_.pop_front();
-    changed = true;
-  }
-  return changed;
-}
-
-bool TokenQueue::ServeWaiting(Completions& completed) {
-  bool changed = false;
   while (!waiting_.empty() && (closed_ || !tokens_.empty())) {
     const Waiting& head = waiting_.front();
     Completed ended{head.id, CheckNotDrained(), 0};
     if (ended.status.ok()) {
       ended.token = tokens_.front();
       tokens_.pop_front();
-      if (head.taker.has_value()) {
-        members_[head.taker->worker].lease =
-            Lease{*head.taker, ended.token, false};
-      }
+      members_[head.taker.worker].lease = Lease{head.taker, ended.token, false};
     }
     completed.push_back(std::move(ended));
     waiting_.pop_front();
-    changed = true;
   }
-  return changed;
 }
 
 }  // namespace lockstep::server

@@ -43,11 +43,17 @@ class TokenQueueTest : public ::testing::Test {
   Completions Enqueue(const Tokens& tokens) {
     return Unwrap(queue_.EnqueueMany(tokens));
   }
-  Completions Dequeue(uint64_t id) { return Unwrap(queue_.Dequeue(id, kNow)); }
+  // Takes a token for a worker of its own.
+  Completions Dequeue(uint64_t id) { return Take(id, Alone(id)); }
   Completions Take(uint64_t id, const TokenQueue::Taker& taker) {
     return Unwrap(queue_.TakeToken(id, taker, kNow));
   }
-  Completions Close() { return Unwrap(queue_.Close(false)); }
+  Completions Close() { return queue_.Close(); }
+
+  // Returns a taker that asks for nothing else.
+  static TokenQueue::Taker Alone(uint64_t id) {
+    return {100 + static_cast<int32_t>(id), 1, 1};
+  }
 
   TokenQueue queue_;
 
@@ -69,7 +75,7 @@ TEST_F(TokenQueueTest, IncarnationThatNoClockDrawsIsRefusedWithoutEffect) {
 
 TEST_F(TokenQueueTest, TokensLeaveInTheOrderInWhichTheyCame) {
   Enqueue({10, 20});
-  EXPECT_OK(queue_.Enqueue(30));
+  Enqueue({30});
   EXPECT_EQ(queue_.size(), 3u);
 
   EXPECT_THAT(Dequeue(1), ElementsAre(Got(1, 10)));
@@ -88,8 +94,8 @@ TEST_F(TokenQueueTest, WaitingRequestsAreServedInOrder) {
 TEST_F(TokenQueueTest, ClosedQueueTakesNoTokens) {
   Close();
 
-  EXPECT_THAT(queue_.Enqueue(40), StatusIs(kCancelled, HasSubstr("is closed")));
-  EXPECT_THAT(queue_.EnqueueMany(Tokens{40, 50}), StatusIs(kCancelled));
+  EXPECT_THAT(queue_.EnqueueMany(Tokens{40, 50}),
+              StatusIs(kCancelled, HasSubstr("is closed")));
   EXPECT_OK(queue_.EnqueueMany({}));
   EXPECT_EQ(queue_.size(), 0u);
 }
@@ -100,7 +106,7 @@ TEST_F(TokenQueueTest, ClosedQueueIsDrained) {
 
   EXPECT_THAT(Dequeue(1), ElementsAre(Got(1, 10)));
   EXPECT_THAT(Take(2, {0, 1, 1}), ElementsAre(Got(2, 20)));
-  EXPECT_THAT(queue_.Dequeue(3, kNow), StatusIs(kOutOfRange));
+  EXPECT_THAT(queue_.TakeToken(3, Alone(3), kNow), StatusIs(kOutOfRange));
   EXPECT_THAT(queue_.TakeToken(4, {1, 1, 1}, kNow), StatusIs(kOutOfRange));
 }
 
@@ -110,14 +116,6 @@ TEST_F(TokenQueueTest, CloseEndsTheWaits) {
 
   EXPECT_THAT(Close(),
               ElementsAre(Ended(1, kOutOfRange), Ended(2, kOutOfRange)));
-}
-
-TEST_F(TokenQueueTest, OnlyAPlainCloseOfAClosedQueueFails) {
-  EXPECT_OK(queue_.Close(false));
-  EXPECT_THAT(queue_.Close(false), StatusIs(kCancelled));
-  EXPECT_OK(queue_.Close(true));
-  EXPECT_THAT(queue_.Close(false), StatusIs(kCancelled));
-  EXPECT_TRUE(queue_.GetState().closed);
 }
 
 TEST_F(TokenQueueTest, CancelledRequestLosesNoToken) {
@@ -131,8 +129,8 @@ TEST_F(TokenQueueTest, CancelledRequestLosesNoToken) {
 
 TEST_F(TokenQueueTest, IdThatWaitsCannotWaitTwice) {
   Dequeue(1);
-  EXPECT_THAT(queue_.Dequeue(1, kNow), StatusIs(kInvalid, HasSubstr("id 1")));
-  EXPECT_THAT(queue_.TakeToken(1, {0, 1, 1}, kNow), StatusIs(kInvalid));
+  EXPECT_THAT(queue_.TakeToken(1, {0, 1, 1}, kNow),
+              StatusIs(kInvalid, HasSubstr("id 1")));
 }
 
 TEST_F(TokenQueueTest, RepeatedTakeGivesTheSameToken) {
@@ -328,7 +326,7 @@ TEST_F(TokenQueueTest, FailedTakeHasChangedNothing) {
 
 TEST_F(TokenQueueTest, StateHasTheWaitsAndTheirBeginnings) {
   ASSERT_OK(queue_.TakeToken(4, {2, 1, 6}, kNow));
-  ASSERT_OK(queue_.Dequeue(5, kNow + absl::Seconds(1)));
+  ASSERT_OK(queue_.TakeToken(5, {3, 1, 1}, kNow + absl::Seconds(1)));
   ASSERT_OK(queue_.TakeToken(6, {2, 1, 6}, kNow + absl::Seconds(9)));
 
   const TokenQueue::State state = queue_.GetState();
@@ -337,7 +335,7 @@ TEST_F(TokenQueueTest, StateHasTheWaitsAndTheirBeginnings) {
   EXPECT_EQ(state.waiting[0].id, 6u);
   EXPECT_EQ(state.waiting[0].taker, (TokenQueue::Taker{2, 1, 6}));
   EXPECT_EQ(state.waiting[0].since, kNow);
-  EXPECT_EQ(state.waiting[1].taker, std::nullopt);
+  EXPECT_EQ(state.waiting[1].taker, (TokenQueue::Taker{3, 1, 1}));
   EXPECT_EQ(state.waiting[1].since, kNow + absl::Seconds(1));
   EXPECT_FALSE(state.closed);
 }
@@ -396,58 +394,6 @@ TEST_F(TokenQueueTest, NoTokenIsLostOrGivenTwice) {
 
   EXPECT_GT(settled, 0);
   EXPECT_EQ(settled + static_cast<int>(queue_.size()), 4 * kPasses);
-}
-
-TEST(BoundedTokenQueueTest, TokensWithoutRoomWaitInOneLine) {
-  TokenQueue queue(2);
-  const Tokens three = {1, 2, 3};
-  EXPECT_THAT(queue.EnqueueMany(three, 1).value(), IsEmpty());
-  EXPECT_THAT(queue.Enqueue(4, 2).value(), IsEmpty());
-  EXPECT_EQ(queue.size(), 2);
-  EXPECT_THAT(queue.GetState().adding, ElementsAre(1, 2));
-  EXPECT_THAT(queue.Dequeue(3, kNow).value(),
-              ElementsAre(Got(3, 1), Got(1, 0)));
-  EXPECT_THAT(queue.Dequeue(4, kNow).value(),
-              ElementsAre(Got(4, 2), Got(2, 0)));
-  EXPECT_THAT(queue.GetState().tokens, ElementsAre(3, 4));
-}
-
-TEST(BoundedTokenQueueTest, AddingNothingNeverWaits) {
-  TokenQueue queue(1);
-  EXPECT_OK(queue.Enqueue(1, 1));
-  EXPECT_OK(queue.EnqueueMany({}, 2));
-  EXPECT_THAT(queue.GetState().adding, IsEmpty());
-}
-
-TEST(BoundedTokenQueueTest, ClosingWaitsForWhatCameBeforeIt) {
-  TokenQueue queue(1);
-  EXPECT_OK(queue.Enqueue(1, 1));
-  EXPECT_OK(queue.Enqueue(2, 2));
-  EXPECT_THAT(queue.Close(false, 3).value(), IsEmpty());
-  EXPECT_OK(queue.Enqueue(3, 4));
-  EXPECT_FALSE(queue.GetState().closed);
-  EXPECT_THAT(
-      queue.Dequeue(5, kNow).value(),
-      ElementsAre(Got(5, 1), Got(2, 0), Got(3, 0), Ended(4, kCancelled)));
-  EXPECT_THAT(queue.Dequeue(6, kNow).value(), ElementsAre(Got(6, 2)));
-  EXPECT_THAT(queue.Dequeue(7, kNow), StatusIs(kOutOfRange));
-}
-
-TEST(BoundedTokenQueueTest, ClosingWithCancelEndsWhatWaitsForRoom) {
-  TokenQueue queue(1);
-  EXPECT_OK(queue.Enqueue(1, 1));
-  EXPECT_OK(queue.Enqueue(2, 2));
-  EXPECT_THAT(queue.Close(true).value(), ElementsAre(Ended(2, kCancelled)));
-  EXPECT_THAT(queue.Dequeue(3, kNow).value(), ElementsAre(Got(3, 1)));
-}
-
-TEST(BoundedTokenQueueTest, CancellingTheHeadLetsInWhatIsBehindIt) {
-  TokenQueue queue(2);
-  const Tokens three = {1, 2, 3};
-  EXPECT_OK(queue.EnqueueMany(three, 1));
-  EXPECT_OK(queue.Close(false, 2));
-  EXPECT_THAT(queue.Cancel(1), ElementsAre(Ended(1, kCancelled), Got(2, 0)));
-  EXPECT_TRUE(queue.GetState().closed);
 }
 
 }  // namespace
