@@ -90,15 +90,6 @@ size_t StateTensors::RowSize(size_t part) const {
   return this->part(part).row_width * ElementSize(this->part(part).dtype);
 }
 
-absl::Status StateTensors::CheckTensor(size_t part, size_t tensor,
-                                       size_t size) const {
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange(part, tensor, 0, size));
-  const size_t whole = layout_.TensorSize(part);
-  if (size == whole) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("part ", part, " has ", whole, " bytes, not ", size));
-}
-
 absl::Status StateTensors::CheckRange(size_t part, size_t tensor, size_t first,
                                       size_t size) const {
   if (part >= num_parts()) {

@@ -95,10 +95,8 @@ class StateTensors {
   // The buffer with the committed step of a part.
   int CommittedBuffer(size_t part) const;
 
-  // Check arguments.
+  // Checks a range of a tensor, from byte `first` on.
   //
-  //   kInvalidArgument  unknown part or tensor, or another size than its own
-  absl::Status CheckTensor(size_t part, size_t tensor, size_t size) const;
   //   kInvalidArgument  unknown part or tensor, or beyond its end
   absl::Status CheckRange(size_t part, size_t tensor, size_t first,
                           size_t size) const;

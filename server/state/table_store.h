@@ -78,7 +78,7 @@ class TableStore {
   // Overwrites rows of a tensor of a part that grows, before Activate(). Keys
   // without a row get one. From here on checkpoints hold the rows.
   //
-  //   the errors of VariableStore::WriteTensor() and of MakeRows()
+  //   the errors of VariableStore::WriteStretch() and of MakeRows()
   absl::Status WriteRows(size_t part, size_t tensor,
                          absl::Span<const int64_t> keys, uint64_t seed,
                          absl::Span<const std::byte> bytes);

@@ -202,33 +202,6 @@ void VariableStore::CarryOver(size_t part) {
   }
 }
 
-absl::StatusOr<size_t> VariableStore::FindTensor(size_t part,
-                                                 absl::string_view name) const {
-  if (part < num_parts()) {
-    const std::string& variable = tensors_.variable(part).name;
-    if (name == variable) return 0;
-    const std::vector<SlotSpec>& slots = tensors_.slots(part);
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (name == TensorNameOf(variable, slots[i].name)) return i + 1;
-    }
-  }
-  return absl::NotFoundError(
-      absl::StrCat("part ", part, " has no tensor named ", name));
-}
-
-absl::Status VariableStore::ReadTensor(size_t part, size_t tensor,
-                                       absl::Span<std::byte> out) const {
-  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckTensor(part, tensor, out.size()));
-  std::memcpy(out.data(), Committed(part, tensor).data(), out.size());
-  return absl::OkStatus();
-}
-
-absl::Status VariableStore::WriteTensor(size_t part, size_t tensor,
-                                        absl::Span<const std::byte> bytes) {
-  LOCKSTEP_RETURN_IF_ERROR(tensors_.CheckTensor(part, tensor, bytes.size()));
-  return WriteStretch(part, tensor, 0, bytes);
-}
-
 absl::Status VariableStore::WriteStretch(size_t part, size_t tensor,
                                          size_t first,
                                          absl::Span<const std::byte> bytes) {

@@ -30,7 +30,7 @@ class InitialValues;
 // VariableStore holds the parts of one server, values and slots, in a state
 // file, and moves them from one committed step to the next.
 //
-// The caller must open it in this order: Create(), Initialize(), WriteTensor()
+// The caller must open it in this order: Create(), Initialize(), WriteStretch()
 // to restore a checkpoint, Activate(). A step in double-buffered mode: fill the
 // next buffer of every part, which Update() returns, then MarkPrepared() and
 // Commit(). A step in place: fill the only buffer, then Commit().
@@ -155,25 +155,11 @@ class VariableStore {
   // be called for a part without a gradient.
   void CarryOver(size_t part);
 
-  // Returns the index of a tensor by its full name: "w" is the value of
-  // variable w, "w/Momentum" a slot of it.
+  // Overwrites a range of a value or slot, from byte `first` on, before
+  // Activate().
   //
-  //   kNotFound  the part has no such tensor
-  absl::StatusOr<size_t> FindTensor(size_t part, absl::string_view name) const;
-
-  // Copies a committed value or slot out.
-  //
-  //   kInvalidArgument  unknown part or tensor, or `out` of another length
-  absl::Status ReadTensor(size_t part, size_t tensor,
-                          absl::Span<std::byte> out) const;
-
-  // Overwrites a value or slot, before Activate().
-  //
-  //   kInvalidArgument     unknown part or tensor, or `bytes` of another length
+  //   kInvalidArgument     unknown part or tensor, or beyond its end
   //   kFailedPrecondition  active already
-  absl::Status WriteTensor(size_t part, size_t tensor,
-                           absl::Span<const std::byte> bytes);
-  // As WriteTensor(), for a range of the tensor from byte `first` on.
   absl::Status WriteStretch(size_t part, size_t tensor, size_t first,
                             absl::Span<const std::byte> bytes);
 

@@ -13,10 +13,10 @@
 namespace lockstep::server {
 namespace {
 
-using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 using VariableStoreTest = VariableStoreFixture;
@@ -72,7 +72,8 @@ TEST_F(VariableStoreTest, InitialValuesDoNotDependOnTheNumberOfThreads) {
 
 TEST_F(VariableStoreTest, InitializeClearsSlots) {
   auto store = Create();
-  ASSERT_OK(store->WriteTensor(0, 1, std::vector<std::byte>(12, std::byte{7})));
+  ASSERT_OK(
+      store->WriteStretch(0, 1, 0, std::vector<std::byte>(12, std::byte{7})));
 
   ASSERT_OK(store->Initialize(1));
 
@@ -86,8 +87,8 @@ TEST_F(VariableStoreTest, TensorsOfAllPartsAreApart) {
     for (size_t tensor = 0; tensor < store->num_tensors(part); ++tensor) {
       const auto mark = static_cast<std::byte>(1 + part * 10 + tensor);
       const size_t size = store->Committed(part, tensor).size();
-      ASSERT_OK(
-          store->WriteTensor(part, tensor, std::vector<std::byte>(size, mark)));
+      ASSERT_OK(store->WriteStretch(part, tensor, 0,
+                                    std::vector<std::byte>(size, mark)));
     }
   }
 
@@ -104,7 +105,7 @@ TEST_F(VariableStoreTest, RestoredTensorsSurviveTheProcess) {
   {
     auto store = Create();
     ASSERT_OK(store->Initialize(1));
-    ASSERT_OK(store->WriteTensor(2, 2, bytes));
+    ASSERT_OK(store->WriteStretch(2, 2, 0, bytes));
     ASSERT_OK(store->Activate(500, {{{0.5f, 0.25f}}}));
   }
 
@@ -112,9 +113,7 @@ TEST_F(VariableStoreTest, RestoredTensorsSurviveTheProcess) {
 
   EXPECT_EQ(store->committed_step(), 500);
   EXPECT_EQ(store->committed_powers()[0], (AdamPowers{0.5f, 0.25f}));
-  std::vector<std::byte> read(16);
-  ASSERT_OK(store->ReadTensor(2, 2, absl::MakeSpan(read)));
-  EXPECT_EQ(read, bytes);
+  EXPECT_THAT(store->Committed(2, 2), ElementsAreArray(bytes));
 }
 
 TEST_F(VariableStoreTest, ActiveStoreIsNeverInitialisedOrOverwritten) {
@@ -125,7 +124,7 @@ TEST_F(VariableStoreTest, ActiveStoreIsNeverInitialisedOrOverwritten) {
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("they are in use, at step 0")));
   EXPECT_THAT(
-      store->WriteTensor(0, 0, std::vector<std::byte>(12)),
+      store->WriteStretch(0, 0, 0, std::vector<std::byte>(12)),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("at step 0")));
 
   EXPECT_EQ(Floats(store->Committed(0, 0)), before);
@@ -143,35 +142,20 @@ TEST_F(VariableStoreTest, ActivateMayBeRepeated) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(VariableStoreTest, TensorsAreFoundByTensorFlowsNames) {
-  auto store = Create();
-
-  EXPECT_THAT(store->FindTensor(0, "w"), IsOkAndHolds(0u));
-  EXPECT_THAT(store->FindTensor(1, "w/Adam"), IsOkAndHolds(1u));
-  EXPECT_THAT(store->FindTensor(2, "b/Adam_1"), IsOkAndHolds(2u));
-  for (const char* name : {"", "b", "w/", "w/Momentum", "w/Adam_2", "Adam"}) {
-    EXPECT_THAT(
-        store->FindTensor(0, name),
-        StatusIs(absl::StatusCode::kNotFound,
-                 HasSubstr(std::string("part 0 has no tensor named ") + name)));
-  }
-  EXPECT_THAT(store->FindTensor(3, "w"), StatusIs(absl::StatusCode::kNotFound));
-}
-
-TEST_F(VariableStoreTest, WrongTensorOrLengthIsRefused) {
+TEST_F(VariableStoreTest, WrongTensorOrRangeIsRefused) {
   auto store = Create();
   std::vector<std::byte> bytes(12);
 
-  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(store->WriteTensor(3, 0, bytes),
+  EXPECT_OK(store->WriteStretch(0, 0, 0, bytes));
+  EXPECT_THAT(store->WriteStretch(3, 0, 0, bytes),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("part 3: this server has 3 parts")));
-  EXPECT_THAT(store->WriteTensor(0, 3, bytes),
+  EXPECT_THAT(store->WriteStretch(0, 3, 0, bytes),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("tensor 3: part 0 has 3")));
-  EXPECT_THAT(store->WriteTensor(2, 0, bytes), refused);
-  EXPECT_THAT(store->ReadTensor(0, 0, absl::MakeSpan(bytes).first(11)),
-              refused);
+  EXPECT_THAT(store->WriteStretch(0, 0, 4, bytes),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("part 0 has 12 bytes, not 12 from byte 4")));
 }
 
 TEST_F(VariableStoreTest, StateOfAnotherModelIsRefused) {
@@ -213,11 +197,7 @@ TEST_F(VariableStoreTest, SlotsStartAtTheValueThatTheirOptimizerSays) {
   ASSERT_OK(store);
   ASSERT_OK((*store)->Initialize(1));
 
-  std::vector<float> slot((*store)->part(0).count);
-  ASSERT_OK((*store)->ReadTensor(0, 1,
-                                 {reinterpret_cast<std::byte*>(slot.data()),
-                                  slot.size() * sizeof(float)}));
-  EXPECT_THAT(slot, ::testing::Each(0.25f));
+  EXPECT_THAT(Floats((*store)->Committed(0, 1)), Each(0.25f));
 }
 
 TEST_F(VariableStoreTest, RunSettingsSurviveTheProcess) {
