@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/flags/nearest_match.h"
 
 namespace lockstep {
@@ -15,6 +16,29 @@ using google::protobuf::Descriptor;
 using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
+
+namespace {
+
+// Adds the paths of all fields of a message that is in `depth` groups.
+void AddPaths(const Descriptor& message, const std::string& prefix, int depth,
+              std::vector<std::string>& paths) {
+  // Groups in groups of a job file end before; a message may hold itself.
+  constexpr int kMostGroups = 8;
+  if (depth == kMostGroups) return;
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    paths.push_back(absl::StrCat(prefix, field.name()));
+    const Descriptor* type = field.message_type();
+    // A message of protobuf's own, such as a duration, is one value.
+    if (type == nullptr || field.is_repeated() ||
+        type->file()->package() != message.file()->package()) {
+      continue;
+    }
+    AddPaths(*type, absl::StrCat(paths.back(), "."), depth + 1, paths);
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> FieldNames(const Descriptor& message) {
   std::vector<std::string> names;
@@ -52,41 +76,31 @@ std::vector<std::string> EnumNames(const Descriptor& message,
   return names;
 }
 
-std::vector<std::string> FieldPaths(const Descriptor& root,
-                                    absl::string_view name) {
-  struct Group {
-    const Descriptor* message;
-    std::string prefix;  // "optimizer."
-  };
-  // Groups in groups of a job file end before; a message may hold itself.
-  constexpr int kMostGroups = 8;
-  std::vector<Group> level = {{&root, ""}};
+std::vector<std::string> ShallowestPaths(const std::vector<std::string>& paths,
+                                         absl::string_view name) {
   std::vector<std::string> found;
-  for (int i = 0; i < kMostGroups && found.empty(); ++i) {
-    std::vector<Group> below;
-    for (const Group& group : level) {
-      if (group.message->FindFieldByName(std::string(name)) != nullptr) {
-        found.push_back(absl::StrCat(group.prefix, name));
-      }
-      for (int j = 0; j < group.message->field_count(); ++j) {
-        const FieldDescriptor& field = *group.message->field(j);
-        const Descriptor* type = field.message_type();
-        // A message of protobuf's own, such as a duration, is one value.
-        if (type == nullptr || field.is_repeated() ||
-            type->file()->package() != root.file()->package()) {
-          continue;
-        }
-        below.push_back({type, absl::StrCat(group.prefix, field.name(), ".")});
-      }
-    }
-    level = std::move(below);
+  size_t fewest = 0;
+  for (const std::string& path : paths) {
+    const std::vector<absl::string_view> names = absl::StrSplit(path, '.');
+    if (names.back() != name) continue;
+    if (!found.empty() && names.size() > fewest) continue;
+    if (names.size() < fewest) found.clear();
+    fewest = names.size();
+    found.push_back(path);
   }
   return found;
 }
 
-std::string DidYouMean(absl::string_view name,
-                       const std::vector<std::string>& known,
-                       absl::string_view prefix) {
+std::vector<std::string> FieldPaths(const Descriptor& root,
+                                    absl::string_view name) {
+  std::vector<std::string> paths;
+  AddPaths(root, "", 0, paths);
+  return ShallowestPaths(paths, name);
+}
+
+std::string NameHint(absl::string_view name,
+                     const std::vector<std::string>& known,
+                     absl::string_view prefix) {
   const std::optional<std::string> nearest =
       NearestMatch(std::string_view(name.data(), name.size()), known);
   if (nearest.has_value()) {

@@ -23,17 +23,21 @@ std::vector<std::string> EnumNames(
 std::vector<std::string> EnumNames(const google::protobuf::Descriptor& message,
                                    absl::string_view field);
 
-// Paths of the fields called `name` that are in the fewest groups below `root`,
-// such as "optimizer.momentum"; for errors about a field in a wrong group. None
-// of a list of groups.
+// Returns those of `paths`, such as "optimizer.momentum", whose last name is
+// `name` and that are in the fewest groups, in their order.
+std::vector<std::string> ShallowestPaths(const std::vector<std::string>& paths,
+                                         absl::string_view name);
+
+// As ShallowestPaths(), of all fields below `root`; for errors about a field in
+// a wrong group. None of a list of groups.
 std::vector<std::string> FieldPaths(const google::protobuf::Descriptor& root,
                                     absl::string_view name);
 
 // Returns "; did you mean x?" if a name is near, else "; known are x, y, z".
 // `prefix` goes before the near name: "checkpoint.".
-std::string DidYouMean(absl::string_view name,
-                       const std::vector<std::string>& known,
-                       absl::string_view prefix = "");
+std::string NameHint(absl::string_view name,
+                     const std::vector<std::string>& known,
+                     absl::string_view prefix = "");
 
 }  // namespace lockstep
 

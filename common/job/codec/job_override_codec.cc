@@ -150,7 +150,7 @@ absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& root,
   const std::vector<std::string> paths = FieldPaths(root, name);
   const std::string hint =
       paths.empty()
-          ? DidYouMean(name, FieldNames(message), prefix)
+          ? NameHint(name, FieldNames(message), prefix)
           : absl::StrCat("; did you mean ", absl::StrJoin(paths, " or "), "?");
   return Error(
       absl::StrCat("unknown key ", Excerpt(absl::StrCat(prefix, name)), hint));

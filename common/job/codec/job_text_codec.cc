@@ -75,7 +75,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
     }
     if (parts[0] == "Unknown enumeration value of ") {
       return absl::StrCat(parts[3], " cannot be ", Excerpt(parts[1]),
-                          DidYouMean(parts[1], EnumNames(root_, parts[3])));
+                          NameHint(parts[1], EnumNames(root_, parts[3])));
     }
     return Cut(message);
   }
@@ -85,7 +85,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
     const Descriptor* message = FindMessage(root_, type);
     std::string hint = PlaceOf(field);
     if (hint.empty() && message != nullptr) {
-      hint = DidYouMean(field, FieldNames(*message));
+      hint = NameHint(field, FieldNames(*message));
     }
     return absl::StrCat(type, " has no field ", Excerpt(field), hint);
   }

@@ -1,7 +1,6 @@
 #include "deploy/cli/config/job_field.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -11,8 +10,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
-#include "common/flags/nearest_match.h"
 #include "common/flags/wrap_text.h"
+#include "common/job/codec/field_names_codec.h"
 #include "common/text/excerpt.h"
 
 namespace lockstep::cli {
@@ -24,22 +23,11 @@ std::string TypeOf(const JobField& field) {
   return absl::StrCat("list of ", field.type, "s");
 }
 
-// Returns the paths of all fields called `name` that are in the fewest groups;
-// empty: no field is called so.
-std::vector<std::string> PathsOf(const JobField& root, absl::string_view name) {
-  std::vector<std::string> found;
-  std::vector<const JobField*> level = {&root};
-  while (found.empty() && !level.empty()) {
-    std::vector<const JobField*> below;
-    for (const JobField* group : level) {
-      for (const JobField& field : group->fields) {
-        if (field.name() == name) found.push_back(field.path);
-        below.push_back(&field);
-      }
-    }
-    level = std::move(below);
+void AddPaths(const JobField& group, std::vector<std::string>& paths) {
+  for (const JobField& field : group.fields) {
+    paths.push_back(field.path);
+    AddPaths(field, paths);
   }
-  return found;
 }
 
 // Returns "; did you mean x?", or "; known are x, y, z", for a name that
@@ -48,21 +36,16 @@ std::string Hint(const JobField& root, const JobField& group,
                  absl::string_view name) {
   if (group.fields.empty()) return "; it holds no fields";
   // The same name in another group is meant rather than one that is near.
-  const std::vector<std::string> paths = PathsOf(root, name);
+  std::vector<std::string> paths;
+  AddPaths(root, paths);
+  paths = ShallowestPaths(paths, name);
   if (!paths.empty()) {
     return absl::StrCat("; did you mean ", absl::StrJoin(paths, " or "), "?");
   }
   std::vector<std::string> names;
   for (const JobField& child : group.fields) names.push_back(child.name());
-  const std::optional<std::string> near =
-      // No field has such a long name; a comparison takes time with the
-      // length.
-      NearestMatch(std::string(name.substr(0, 64)), names);
-  if (!near.has_value()) {
-    return absl::StrCat("; known are ", absl::StrJoin(names, ", "));
-  }
-  return absl::StrCat("; did you mean ", group.path,
-                      group.path.empty() ? "" : ".", *near, "?");
+  return NameHint(name, names,
+                  group.path.empty() ? "" : absl::StrCat(group.path, "."));
 }
 
 absl::StatusOr<const JobField*> Find(const JobField& root,

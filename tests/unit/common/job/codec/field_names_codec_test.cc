@@ -51,10 +51,17 @@ TEST(FieldNamesCodecTest, PathsAreThoseInTheFewestGroups) {
   EXPECT_THAT(paths(""), IsEmpty());
 }
 
+TEST(FieldNamesCodecTest, ShallowestPathsKeepTheirOrder) {
+  const std::vector<std::string> paths = {"a.b.x", "c.x", "a.x", "ax", "x.a"};
+
+  EXPECT_THAT(ShallowestPaths(paths, "x"), ElementsAre("c.x", "a.x"));
+  EXPECT_THAT(ShallowestPaths(paths, "b.x"), IsEmpty());
+}
+
 TEST(FieldNamesCodecTest, HintIsTheNearestNameOrAll) {
-  EXPECT_EQ(DidYouMean("keeep", {"every", "keep"}), "; did you mean keep?");
-  EXPECT_EQ(DidYouMean("keeep", {"keep"}, "a."), "; did you mean a.keep?");
-  EXPECT_EQ(DidYouMean("xyzzy", {"every", "keep"}), "; known are every, keep");
+  EXPECT_EQ(NameHint("keeep", {"every", "keep"}), "; did you mean keep?");
+  EXPECT_EQ(NameHint("keeep", {"keep"}, "a."), "; did you mean a.keep?");
+  EXPECT_EQ(NameHint("xyzzy", {"every", "keep"}), "; known are every, keep");
 }
 
 }  // namespace
