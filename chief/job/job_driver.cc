@@ -314,12 +314,14 @@ void JobDriver::GoOnAfterDeath() {
   }
   const bool opens = cause_ == Cause::kSaving || cause_ == Cause::kEndOfInput;
   if (opens) OpenAgain();
-  if (!context_.servers.CanMakeSteps()) {
-    if (context_.stop.has_value()) return EndTraining(*context_.stop);
-    return BringTogether(Cause::kServerAway);
-  }
+  if (!context_.servers.CanMakeSteps()) return DoWithoutSteps();
   deaths_.TakeOutTheAbsent(opens);
   Follow(training_.NextStep());
+}
+
+void JobDriver::DoWithoutSteps() {
+  if (context_.stop.has_value()) return EndTraining(*context_.stop);
+  BringTogether(Cause::kServerAway);
 }
 
 void JobDriver::OpenAgain() {
@@ -352,6 +354,7 @@ void JobDriver::GoOnWithSettings() {
        absl::StrCat("from step ", steps_.step() + 1, " on: ",
                     DescribeChange(context_.job, settings_before_, settings()),
                     " (revision ", settings().revision, ")"));
+  if (!context_.servers.CanMakeSteps()) return DoWithoutSteps();
   deaths_.TakeOutTheAbsent(/*opened=*/false);
   Follow(training_.BeginStep());
 }

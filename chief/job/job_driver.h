@@ -163,6 +163,9 @@ class JobDriver {
   void SetUp();
   // After the death of a server, or the return of a mirror.
   void GoOnAfterDeath();
+  // Steps need a mirror that was given up: the job ends if it was stopped, or
+  // waits for the mirror.
+  void DoWithoutSteps();
   void ApplySettings();
   void GoOnWithSettings();
   void LookForEndSince(absl::Time since);

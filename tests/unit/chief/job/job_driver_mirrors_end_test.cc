@@ -56,6 +56,27 @@ TEST_F(JobDriverMirrorsEndTest, StopWritesTheCheckpointWithoutAMirrorAway) {
   EXPECT_THAT(Write(1), Contains("all is saved"));
 }
 
+TEST_F(JobDriverMirrorsEndTest, StopDuringAChangeOfSettingsWaitsForNoMirror) {
+  Open();
+  Step();
+  RunSettings slower = driver->settings();
+  ++slower.revision;
+  slower.learning_rate_scale = 0.5;
+  On(SettingsWanted{slower});
+  ASSERT_THAT(Pass(absl::Milliseconds(100)), Contains("recover 1"));
+  PassWithout(2, job.lease + absl::Seconds(1));  // in the round
+  RoundFailed(absl::UnavailableError("ps 2: gone"));
+  Stop();
+  ASSERT_THAT(PassWithout(2, absl::Seconds(2)), Contains("recover 1"));
+  EXPECT_THAT(request.servers, ElementsAre(0, 1));
+
+  const Actions opened = Recovered(1, -1, kResume, true);
+
+  EXPECT_THAT(opened, Contains("close tokens"));
+  EXPECT_THAT(opened, Not(Contains("take 0 at 1")));
+  EXPECT_THAT(Write(1), Contains("all is saved"));
+}
+
 TEST_F(JobDriverMirrorsEndTest, StopCannotDoWithoutTheMirrorThatCommits) {
   Open();
   Step();
