@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "common/cluster/task_id.h"
 #include "common/status/job_status.h"
-#include "deploy/cli/run/eta.h"
 #include "deploy/cli/run/plain_progress.h"
+#include "deploy/cli/status/eta.h"
 #include "deploy/cli/status/status_line.h"
 #include "deploy/cli/text/terminal.h"
 

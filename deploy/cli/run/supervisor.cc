@@ -11,19 +11,11 @@
 namespace lockstep::cli {
 namespace {
 
-// A shell reports a program that signal n has ended as 128 + n.
-constexpr int kSignalBase = 128;
 constexpr char kQuitsEarly[] =
     " ended with exit code 0 before the job was done: it must make a lockstep "
     "Worker and loop over its steps() to their end";
 constexpr int kWindowMinutes = 10;
 static_assert(RestartBudget::kWindow == absl::Minutes(kWindowMinutes));
-
-// True for an orderly end before the job was done.
-bool IsStopped(TaskExit exit) {
-  return exit.signal == 0 &&
-         (exit.code == kExitStopped || exit.code == kExitHeld);
-}
 
 }  // namespace
 
@@ -47,6 +39,11 @@ Supervisor::Supervisor(const Options& options)
     if (task.type == TaskType::kWorker) workers_.push_back(NumberOf(task));
   }
   if (chief_computes_) workers_.push_back(0);
+}
+
+bool Supervisor::IsStopped(TaskExit exit) {
+  return exit.signal == 0 &&
+         (exit.code == kExitStopped || exit.code == kExitHeld);
 }
 
 Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
@@ -360,99 +357,6 @@ Supervisor::Actions Supervisor::OnTime(absl::Time now) {
   // After SIGKILL there is nothing to wait for but the ends.
   deadline_ = absl::InfiniteFuture();
   return SignalAll(SIGKILL);
-}
-
-RunOutcome Supervisor::Outcome() const {
-  RunOutcome outcome;
-  outcome.verdict = Verdict();
-  outcome.restarts = restarted_;
-  int lost = 0;  // of a job that is done, and not replaced by others
-  for (const End& end : ends_) {
-    if (!IsBad(end, outcome.verdict)) continue;
-    const bool first =
-        outcome.verdict == RunOutcome::Verdict::kDone && !IsReplaced(end);
-    outcome.bad_ends.insert(
-        first ? outcome.bad_ends.begin() + lost++ : outcome.bad_ends.end(),
-        {end.task, end.exit, end.sent_signal != 0, end.quit});
-  }
-  outcome.chief_killed =
-      std::any_of(ends_.begin(), ends_.end(), [this](const End& end) {
-        return end.task == chief_ && end.exit.signal != 0 && !end.restarted;
-      });
-  // A job goes on without its evaluator, which therefore ends no run.
-  std::stable_partition(
-      outcome.bad_ends.begin(), outcome.bad_ends.end(),
-      [](const BadEnd& end) { return end.task.type != TaskType::kEvaluator; });
-  switch (outcome.verdict) {
-    case RunOutcome::Verdict::kDone:
-      outcome.exit_code = lost > 0 ? 1 : 0;
-      break;
-    case RunOutcome::Verdict::kStopped:
-      outcome.exit_code = held_ ? kExitHeld : kExitStopped;
-      break;
-    case RunOutcome::Verdict::kInterrupted:
-      outcome.exit_code = kSignalBase + stop_signal_;
-      break;
-    case RunOutcome::Verdict::kFailed:
-      outcome.reason = reason_;
-      outcome.gave_up =
-          gave_up_ || (chief_quit_ && fate_ == Fate::kNone && !broken_);
-      outcome.exit_code = FailureCode(outcome);
-      break;
-  }
-  return outcome;
-}
-
-// The code of the task that is the likely cause.
-int Supervisor::FailureCode(const RunOutcome& outcome) const {
-  const bool refused =
-      !outcome.gave_up && !outcome.bad_ends.empty() &&
-      outcome.bad_ends.front().exit == TaskExit{.code = kExitUsage};
-  return refused ? kExitUsage : kExitFailed;
-}
-
-// A signal that came too late to have an effect does not count: neither one
-// after the end, nor one while the chief wrote the last checkpoint.
-RunOutcome::Verdict Supervisor::Verdict() const {
-  if (fate_ == Fate::kDone && !gave_up_ &&
-      (job_state_ == JobState::kDone || !chief_in_program_)) {
-    return RunOutcome::Verdict::kDone;
-  }
-  if (held_ && !hard_stop_ && fate_ == Fate::kStopped) {
-    return RunOutcome::Verdict::kStopped;
-  }
-  if (stop_signal_ != 0 && !late_signal_) {
-    return RunOutcome::Verdict::kInterrupted;
-  }
-  if (gave_up_) return RunOutcome::Verdict::kFailed;
-  if (fate_ == Fate::kDone) return RunOutcome::Verdict::kDone;
-  if (fate_ == Fate::kStopped) return RunOutcome::Verdict::kStopped;
-  return RunOutcome::Verdict::kFailed;
-}
-
-// False for a program of the user, which may have been busy with results of its
-// own, that failed or was ended by force after the last step.
-bool Supervisor::IsReplaced(const End& end) const {
-  if (end.task == chief_) return false;
-  if (end.task.type == TaskType::kPs) return IsSpare(end.task);
-  return end.task.type != TaskType::kWorker || !programs_ ||
-         (end.sent_signal == 0 && !end.late);
-}
-
-// A task that ended as requested did not end badly.
-bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
-  if (end.restarted) return false;
-  if (verdict == RunOutcome::Verdict::kDone) {
-    return !end.exit.ok() || end.sent_signal != 0 || end.quit;
-  }
-  if (end.exit.ok()) return false;
-  if (end.exit.signal == SIGKILL && end.sent_signal == SIGKILL) {
-    return !hard_stop_;
-  }
-  if (end.sent_signal != 0) {
-    return !IsStopped(end.exit) && end.exit.signal != SIGTERM;
-  }
-  return verdict == RunOutcome::Verdict::kFailed || !IsStopped(end.exit);
 }
 
 void Supervisor::LeaveUntil(absl::Time deadline) {

@@ -208,6 +208,11 @@ class Supervisor {
     bool late = false;       // the job ended, or lacked a task that it needs
   };
 
+  // A shell reports a program that signal n has ended as 128 + n.
+  static constexpr int kSignalBase = 128;
+
+  // True for an orderly end before the job was done.
+  static bool IsStopped(TaskExit exit);
   bool MayRestart(TaskId task, TaskExit exit) const;
   void OnLoss(TaskId task, TaskExit exit, absl::Time now);
   Actions GiveUp(absl::string_view reason, absl::Time now);

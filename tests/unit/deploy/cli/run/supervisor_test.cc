@@ -11,7 +11,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -165,99 +164,6 @@ TEST_F(SupervisorTest, TaskThatOverstaysIsTerminatedThenKilled) {
   EXPECT_TRUE(supervisor_.finished());
   EXPECT_THAT(supervisor_.Outcome().bad_ends,
               Contains(cli::BadEnd{kWorker1, kKilled, /*forced=*/true}));
-}
-
-TEST_F(SupervisorTest, AFailedJobIsAFailureThoughAllAnswerWithCodes) {
-  supervisor_.OnJobState(JobState::kFailed, At(0));
-  ExitRest(kFailedCode, At(1));
-
-  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
-}
-
-TEST_F(SupervisorTest, ADoneJobWithAWorkerThatHungIsDoneAndSaysSo) {
-  supervisor_.OnJobState(JobState::kDone, At(0));
-  for (const TaskId task : {kPs, kChief, kWorker0}) {
-    supervisor_.OnTaskExit(task, kOk, At(1));
-  }
-
-  EXPECT_THAT(
-      supervisor_.OnTime(At(30)),
-      ElementsAre(Signal(kWorker1, SIGTERM), Signal(kEvaluator, SIGTERM)));
-  supervisor_.OnTaskExit(kWorker1, kStoppedCode, At(31));
-  supervisor_.OnTaskExit(kEvaluator, kStoppedCode, At(31));
-
-  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kDone);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 0);
-  EXPECT_THAT(
-      supervisor_.Outcome().bad_ends,
-      ElementsAre(cli::BadEnd{kWorker1, kStoppedCode, /*forced=*/true},
-                  cli::BadEnd{kEvaluator, kStoppedCode, /*forced=*/true}));
-}
-
-// It may have been busy with what the user wants of it after training.
-TEST_F(SupervisorTest, ADoneJobWithAServerThatHadToBeForcedExitsOne) {
-  supervisor_.OnJobState(JobState::kDone, At(0));
-  for (const TaskId task : {kChief, kWorker0, kWorker1, kEvaluator}) {
-    supervisor_.OnTaskExit(task, kOk, At(1));
-  }
-  supervisor_.OnTime(At(30));
-  supervisor_.OnTaskExit(kPs, kStoppedCode, At(31));
-
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
-}
-
-TEST_F(SupervisorTest, ADoneJobWhoseServerCrashedExitsOne) {
-  supervisor_.OnJobState(JobState::kDone, At(0));
-  supervisor_.OnTaskExit(kPs, kKilled, At(1));
-  ExitRest(kOk, At(1));
-
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
-}
-
-TEST_F(SupervisorTest, AJobStoppedByAnOperatorExitsAsItsTasksDo) {
-  supervisor_.OnTaskExit(kWorker0, kStoppedCode, At(0));
-  supervisor_.OnJobState(JobState::kStopped, At(0));
-  ExitRest(kStoppedCode, At(1));
-
-  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 143);
-  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
-}
-
-TEST_F(SupervisorTest, AJobThatAnOperatorStoppedForGoodExitsWithThree) {
-  supervisor_.OnJobState(JobState::kStopped, At(0));
-  ExitRest({.code = 3}, At(1));
-
-  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kStopped);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 3);
-  EXPECT_THAT(supervisor_.Outcome().bad_ends, IsEmpty());
-}
-
-// The launcher stopped the chief, which could not know that its workers would
-// never come back.
-TEST_F(SupervisorTest, AStopForWantOfWorkersIsAFailure) {
-  supervisor_.OnJobState(JobState::kTraining, At(0));
-  supervisor_.OnTaskExit(kWorker0, kFailedCode, At(0));
-  supervisor_.OnTaskExit(kWorker1, kFailedCode, At(0));
-  supervisor_.OnTime(At(5));
-  supervisor_.OnJobState(JobState::kStopped, At(6));
-  ExitRest(kStoppedCode, At(6));
-
-  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
-}
-
-TEST_F(SupervisorTest, ATaskThatRefusesItsInputGivesTheRunItsCode) {
-  supervisor_.OnJobState(JobState::kStarting, At(0));
-  supervisor_.OnTaskExit(kPs, {.code = 2}, At(0));
-  EXPECT_THAT(supervisor_.OnTime(At(4.9)), IsEmpty());
-  EXPECT_EQ(supervisor_.OnTime(At(5)).size(), 4u);
-  supervisor_.OnJobState(JobState::kStopped, At(6));
-  ExitRest(kStoppedCode, At(6));
-
-  EXPECT_EQ(supervisor_.Outcome().verdict, Verdict::kFailed);
-  EXPECT_EQ(supervisor_.Outcome().exit_code, 2);
 }
 
 TEST_F(SupervisorTest, RunDoesNotWaitForAChiefThatHasRefusedToStart) {

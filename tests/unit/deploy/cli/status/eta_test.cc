@@ -1,4 +1,4 @@
-#include "deploy/cli/run/eta.h"
+#include "deploy/cli/status/eta.h"
 
 #include <limits>
 

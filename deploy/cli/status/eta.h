@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_DEPLOY_CLI_RUN_ETA_H_
-#define LOCKSTEP_DEPLOY_CLI_RUN_ETA_H_
+#ifndef LOCKSTEP_DEPLOY_CLI_STATUS_ETA_H_
+#define LOCKSTEP_DEPLOY_CLI_STATUS_ETA_H_
 
 #include <cstdint>
 #include <deque>
@@ -36,4 +36,4 @@ class Eta {
 
 }  // namespace lockstep::cli
 
-#endif  // LOCKSTEP_DEPLOY_CLI_RUN_ETA_H_
+#endif  // LOCKSTEP_DEPLOY_CLI_STATUS_ETA_H_
