@@ -6,16 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "chief/servers/shard_setup_codec.h"
 #include "chief/servers/step_answers_codec.h"
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
-#include "common/job/codec/job_config_codec.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
-#include "common/wire/standing_codec.h"
 #include "common/wire/tensor_message.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/impl/codegen/client_unary_call.h"
@@ -139,18 +138,10 @@ absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch(uint64_t newer_than) {
 
 absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
     const JobConfig& job, const Plan& plan, int server, State state) {
-  const std::vector<Part> parts = PartsOf(plan, server);
-  v1::CreateShardRequest request;
+  v1::CreateShardRequest request = ToCreateRequest(job, plan, server, state);
   v1::CreateShardResponse response;
   *request.mutable_chief() = Chief();
-  *request.mutable_job() = ToProto(job);
-  for (const VariableSpec& variable : plan.variables) {
-    *request.add_variables() = ToProto(variable);
-  }
-  for (const Part& part : parts) *request.add_parts() = ToProto(part);
-  request.set_discard(state == State::kDiscard);
   request.set_asks_again(true);  // the caller repeats the call
-  if (!parts.empty()) request.set_server(server);
   PassFaultPoint(FaultPoint::kChiefCreateSend);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
@@ -158,24 +149,8 @@ absl::StatusOr<ShardControlClient::Created> ShardControlClient::CreateShard(
       }));
   if (response.has_working()) return Created{WorkingFrom(response.working())};
   PassFaultPoint(FaultPoint::kChiefCreateAnswered);
-  LOCKSTEP_ASSIGN_OR_RETURN(RunSettings settings,
-                            FromProto(response.settings()));
-  LOCKSTEP_ASSIGN_OR_RETURN(auto workers, FromProto(response.workers()));
-  std::vector<std::vector<std::string>> slots;
-  for (const v1::VariableSlots& variable : response.variables()) {
-    slots.emplace_back(variable.names().begin(), variable.names().end());
-  }
-  if (slots.size() != plan.variables.size()) {
-    return absl::InternalError(absl::StrCat(
-        "variables: ", slots.size(), " answered for ", plan.variables.size()));
-  }
-  return Created{
-      std::nullopt,
-      std::move(slots),
-      {response.scalars().begin(), response.scalars().end()},
-      {!parts.empty(), response.active(), response.committed_step(),
-       response.prepared_step(), std::move(settings), response.attempt(),
-       std::move(workers), response.opened_epoch()}};
+  return AnswerFrom(response, plan.variables.size(),
+                    /*takes_part=*/request.parts_size() > 0);
 }
 
 absl::Status ShardControlClient::CallRaw(const std::string& method,
@@ -223,20 +198,9 @@ absl::Status ShardControlClient::Write(const v1::WritePartsHeader& what,
 }
 
 absl::Status ShardControlClient::Activate(const Opening& opening) {
-  v1::ActivateRequest request;
+  v1::ActivateRequest request = ToActivateRequest(opening);
   v1::ActivateResponse response;
   *request.mutable_chief() = Chief();
-  request.set_global_step(opening.global_step);
-  request.mutable_scalars()->Assign(opening.scalars.begin(),
-                                    opening.scalars.end());
-  request.set_attempt(opening.attempt);
-  *request.mutable_settings() = ToProto(opening.settings);
-  for (const auto& [worker, incarnation] : opening.expired) {
-    v1::ExpiredWorker& expired = *request.add_expired();
-    expired.set_worker(worker);
-    expired.set_incarnation(incarnation);
-  }
-  FillStandings(opening.workers, *request.mutable_workers());
   PassFaultPoint(FaultPoint::kChiefActivateSend);
   LOCKSTEP_RETURN_IF_ERROR(
       CallUntilUp(kCallDeadline, [&](grpc::ClientContext* context) {
