@@ -143,5 +143,37 @@ TEST(JobConfigDataTest, FieldsOfAKindAreCheckedWhereItIsUsed) {
               StatusIs(kInvalid, HasSubstr("data.min_count is 0")));
 }
 
+TEST(JobConfigDataTest, ExternalWorkersNeedNoData) {
+  const auto of_external = [](const DataConfig& data) {
+    JobConfig job;
+    job.train_steps = 100;
+    job.batch_size = 32;
+    job.model.kind = kExternalModel;
+    job.data = data;
+    return ValidateJobConfig(job);
+  };
+  EXPECT_OK(of_external({}));
+  DataConfig pictures;
+  pictures.train_images = "images";
+  EXPECT_THAT(of_external(pictures),
+              StatusIs(kInvalid, HasSubstr("data.train_labels is missing")));
+  DataConfig backwards;
+  backwards.epochs = -1;
+  EXPECT_THAT(of_external(backwards),
+              StatusIs(kInvalid, HasSubstr("data.epochs is -1")));
+}
+
+TEST(DataConfigTest, WhatIsScoredIsPicturesTextOrFiles) {
+  EXPECT_FALSE(DataConfig().has_test_set());
+  for (const auto field : {&DataConfig::test_text, &DataConfig::test_images}) {
+    DataConfig data;
+    data.*field = "given";
+    EXPECT_TRUE(data.has_test_set());
+  }
+  DataConfig data;
+  data.test_files = {"file"};
+  EXPECT_TRUE(data.has_test_set());
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -445,24 +445,6 @@ INSTANTIATE_TEST_SUITE_P(
                       TokensCase{0, 4, -3, true},
                       TokensCase{0, 4, 1'000'001, false}));
 
-TEST(JobConfigTest, ExternalWorkersNeedNoData) {
-  EXPECT_OK(ValidateWith([](JobConfig& job) {
-    job.model.kind = kExternalModel;
-    job.data = {};
-  }));
-  EXPECT_THAT(ValidateWith([](JobConfig& job) {
-                job.model.kind = kExternalModel;
-                job.data.train_labels = "";
-              }),
-              StatusIs(kInvalid, HasSubstr("data.train_labels is missing")));
-  EXPECT_THAT(ValidateWith([](JobConfig& job) {
-                job.model.kind = kExternalModel;
-                job.data = {};
-                job.data.epochs = -1;
-              }),
-              StatusIs(kInvalid, HasSubstr("data.epochs is -1")));
-}
-
 TEST(JobConfigTest, FieldsWithoutAnEffectOnExternalWorkersAreRefused) {
   for (const BadCase& wrong :
        {BadCase{[](JobConfig& j) { j.model.row_limit = 9; }, "row_limit"},
@@ -482,18 +464,6 @@ TEST(JobConfigTest, MessageDoesNotEchoLongText) {
                 job.data.train_images = std::string(5000, 's');
               }),
               StatusIs(kInvalid, Not(HasSubstr("ssss"))));
-}
-
-TEST(DataConfigTest, WhatIsScoredIsPicturesTextOrFiles) {
-  EXPECT_FALSE(DataConfig().has_test_set());
-  for (const auto field : {&DataConfig::test_text, &DataConfig::test_images}) {
-    DataConfig data;
-    data.*field = "given";
-    EXPECT_TRUE(data.has_test_set());
-  }
-  DataConfig data;
-  data.test_files = {"file"};
-  EXPECT_TRUE(data.has_test_set());
 }
 
 }  // namespace
