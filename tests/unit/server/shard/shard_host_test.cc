@@ -1,13 +1,11 @@
 #include "server/shard/shard_host.h"
 
-#include <filesystem>
-#include <memory>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
-#include "tests/testing/temp_dir.h"
+#include "tests/unit/server/shard/shard_host_fixture.h"
 
 namespace lockstep::server {
 namespace {
@@ -19,41 +17,7 @@ using ::testing::HasSubstr;
 
 const TaskId kWorker1{TaskType::kWorker, 1};
 
-class ShardHostTest : public ::testing::Test {
- protected:
-  ShardHostTest() {
-    job_.replicas_to_aggregate = job_.total_num_replicas = 2;
-    host_.SetJobId("job");
-  }
-
-  absl::StatusOr<std::shared_ptr<Shard>> Create() {
-    return host_.Create(job_, variables_, parts_);
-  }
-  void CreateActive() {
-    const auto shard = Create();
-    ASSERT_OK(shard);
-    ASSERT_OK((*shard)->Activate(0, {}));
-  }
-  // As a process does that is killed under a chief of `epoch`.
-  void LeaveState(uint64_t epoch) {
-    ShardHost killed(
-        {.task_index = 2, .incarnation = 4, .state_dir = temp_dir_.path()});
-    killed.SetJobId("job");
-    ASSERT_OK(killed.FollowChief("job", epoch - 1));
-    const auto shard = killed.Create(job_, variables_, parts_);
-    ASSERT_OK(shard);
-    ASSERT_OK((*shard)->Activate(0, {}));
-    ASSERT_OK(killed.FollowChief("job", epoch));
-  }
-  bool HasFile() const { return !std::filesystem::is_empty(temp_dir_.path()); }
-
-  const testing::TempDir temp_dir_;
-  JobConfig job_;
-  std::vector<VariableSpec> variables_ = {{"w", {4}, DType::kFloat32, {}}};
-  std::vector<PartSpec> parts_ = {{0, 0, 4, DType::kFloat32}};
-  ShardHost host_{
-      {.task_index = 2, .incarnation = 5, .state_dir = temp_dir_.path()}};
-};
+using ShardHostTest = ShardHostFixture;
 
 TEST_F(ShardHostTest, CallsAreRefusedBeforeTheJobIsKnown) {
   ShardHost host({.task_index = 2, .incarnation = 5, .state_dir = ""});
@@ -349,121 +313,6 @@ TEST_F(ShardHostTest, OpenShardIsFoundAgain) {
   EXPECT_TRUE((*host_.shard())->active());
 }
 
-TEST_F(ShardHostTest, StateIsGivenUpOnlyWhenToldSo) {
-  ASSERT_NO_FATAL_FAILURE(CreateActive());
-
-  const auto shard =
-      host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
-
-  ASSERT_OK(shard);
-  EXPECT_FALSE((*shard)->active());
-  EXPECT_EQ((*shard)->GetReport().committed_step, -1);
-}
-
-TEST_F(ShardHostTest, DelayedOrderToDiscardDoesNoHarm) {
-  ASSERT_NO_FATAL_FAILURE(CreateActive());
-  ASSERT_OK(host_.FollowChief("job", 3));
-  const auto discard = [this] {
-    return host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
-  };
-  {
-    const auto fresh = discard();
-    ASSERT_OK(fresh);
-    ASSERT_OK((*fresh)->Activate(4, {}));
-
-    EXPECT_THAT(discard(), IsOkAndHolds(*fresh));
-    EXPECT_TRUE((*fresh)->active());
-  }
-
-  ASSERT_OK(host_.FollowChief("job", 4));
-  const auto again = discard();
-  ASSERT_OK(again);
-  EXPECT_FALSE((*again)->active());
-}
-
-TEST_F(ShardHostTest, ShardMadeInThisEpochIsNotDiscarded) {
-  host_.SetJobId("job");
-  const auto discard = [this] {
-    return host_.Create(job_, variables_, parts_, ShardHost::Keep::kNothing);
-  };
-  ASSERT_OK(host_.FollowChief("job", 3));
-  {
-    const auto made = Create();
-    ASSERT_OK(made);
-
-    EXPECT_THAT(discard(), IsOkAndHolds(*made));
-    ASSERT_OK((*made)->Activate(4, {}));
-    EXPECT_THAT(discard(), IsOkAndHolds(*made));  // one that was delayed
-  }
-
-  ASSERT_OK(host_.FollowChief("job", 4));
-  const auto again = discard();
-  ASSERT_OK(again);
-  EXPECT_FALSE((*again)->active());
-}
-
-TEST_F(ShardHostTest, EpochOutlivesAProcessThatHadNotOpenedItsState) {
-  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
-  {
-    ShardHost killed(
-        {.task_index = 2, .incarnation = 6, .state_dir = temp_dir_.path()});
-    killed.SetJobId("job");
-    ASSERT_THAT(killed.TakeEpoch("job"), IsOkAndHolds(7));
-  }
-
-  host_.SetJobId("job");
-
-  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(8));
-}
-
-TEST_F(ShardHostTest, SuccessorOfAKilledProcessGoesOnFromItsState) {
-  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
-
-  host_.SetJobId("job");
-
-  EXPECT_THAT(host_.CheckChief("job", 5), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(7));
-  const auto shard = Create();
-  ASSERT_OK(shard);
-  EXPECT_FALSE((*shard)->active());
-  EXPECT_EQ((*shard)->GetReport().committed_step, 0);
-  EXPECT_THAT(host_.Admit("job", kWorker1, 1),
-              StatusIs(absl::StatusCode::kUnavailable));
-}
-
-TEST_F(ShardHostTest, StateOfANewerChiefAsksForANewerEpoch) {
-  ASSERT_OK(host_.FollowChief("job", 3));
-  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
-
-  EXPECT_THAT(Create(),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("epoch 6")));
-
-  EXPECT_THAT(host_.TakeEpoch("job"), IsOkAndHolds(7));
-  EXPECT_OK(Create());
-}
-
-TEST_F(ShardHostTest, ForeignStateIsRefusedAndStays) {
-  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
-  host_.SetJobId("job");
-  parts_[0].count = 2;
-
-  EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                 HasSubstr("layout")));
-
-  EXPECT_TRUE(HasFile());
-  parts_[0].count = 4;
-  EXPECT_OK(Create());
-}
-
-TEST_F(ShardHostTest, SuccessorRemovesWhatAKilledProcessHasLeft) {
-  ASSERT_NO_FATAL_FAILURE(LeaveState(/*epoch=*/6));
-  EXPECT_TRUE(HasFile());
-
-  EXPECT_OK(host_.RemoveState());
-
-  EXPECT_FALSE(HasFile());
-}
-
 TEST_F(ShardHostTest, FailedCreateLeavesRoomForAnother) {
   parts_[0].count = 100;
   EXPECT_THAT(Create(), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -483,17 +332,6 @@ TEST_F(ShardHostTest, ShardOutlivesTheHostForItsHolder) {
   host.reset();
 
   EXPECT_OK((*shard)->Activate(0, {}));
-}
-
-TEST_F(ShardHostTest, RemovedStateLeavesNoFile) {
-  EXPECT_OK(host_.RemoveState());
-  ASSERT_OK(Create());
-  EXPECT_TRUE(HasFile());
-
-  EXPECT_OK(host_.RemoveState());
-
-  EXPECT_FALSE(HasFile());
-  EXPECT_OK(host_.RemoveState());
 }
 
 }  // namespace
