@@ -33,14 +33,19 @@ class ShardHostCreateTest : public ::testing::Test {
 };
 
 TEST_F(ShardHostCreateTest, AllElseIsServedWhileAShardIsMade) {
-  // So large that it is never done in the time of this test.
-  constexpr int64_t kElements = int64_t{1} << 30;
+  // So many whose values take long that it is never done in the time of this
+  // test; not more, since other programs need memory, too.
+  constexpr int64_t kElements = int64_t{1} << 27;
   ShardHost host({.task_index = 2, .incarnation = 5, .state_dir = ""});
   host.SetJobId("job");
   ASSERT_OK(host.FollowChief("job", 3, /*chief=*/7));
   auto made = std::async(std::launch::async, [&] {
     return host
-        .Create(job_, {{"w", {kElements}, DType::kFloat32, {}}},
+        .Create(job_,
+                {{"w",
+                  {kElements},
+                  DType::kFloat32,
+                  {Initializer::Kind::kTruncatedNormal, 0, 1}}},
                 {{0, 0, kElements, DType::kFloat32}})
         .status();
   });
