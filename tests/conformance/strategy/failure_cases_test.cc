@@ -19,6 +19,7 @@ namespace {
 using ::lockstep::testing::IsOk;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 std::vector<Shape> ShapesOfSeveralWorkers() {
@@ -80,7 +81,10 @@ TEST_P(FailureCases, Case98And99CallsEndWhenAWorkerLeavesAndAllBeginAgain) {
     if (w == 1) workers_[w] = nullptr;
   });
   if (HasFatalFailure()) return;
-  const auto left = StatusIs(absl::StatusCode::kAborted, HasSubstr("rank 1"));
+  // On a busy machine its farewell may be late: then it answers no probe.
+  const auto left =
+      AnyOf(StatusIs(absl::StatusCode::kAborted, HasSubstr("rank 1")),
+            StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank 1")));
   EachBut(1, [&](size_t w) {
     EXPECT_THAT(workers_[w]->Create("second", Number(1)), left);
     EXPECT_THAT(SumOfOnes(w), left);
