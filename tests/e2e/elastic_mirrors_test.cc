@@ -32,17 +32,17 @@ constexpr cli::TaskExit kHeld = {.code = kExitHeld};
 constexpr cli::TaskExit kStopped = {.code = kExitStopped};
 constexpr char kGivenUp[] = "do not come back";
 
-// Batches are large, so that a job still trains when a worker has come back.
 class ElasticMirrorsTest : public ::testing::Test {
  protected:
-  static constexpr int64_t kSteps = 1000;
+  // More steps than any test waits for.
+  static constexpr int64_t kForever = 1'000'000;
 
-  void Begin() {
+  void Begin(int64_t steps = kForever) {
     job_ = TrainingJob::Make(
         {.servers = 0,
          .workers = 3,
          .chief = false,
-         .set = {absl::StrCat("train_steps=", kSteps), "batch_size=256",
+         .set = {absl::StrCat("train_steps=", steps), "batch_size=256",
                  "strategy.kind=MULTI_WORKER_MIRRORED", "elastic_workers=true",
                  "lease=2s"}});
     ASSERT_THAT(job_->StartAll(), IsOk());
@@ -75,10 +75,13 @@ class ElasticMirrorsTest : public ::testing::Test {
                 IsOkAndHolds(exit))
         << "worker " << worker;
   }
-  void ExpectWholeJob() {
-    EXPECT_FALSE(
-        ReadCheckpoint(job_->checkpoints(), kSteps, "model.safetensors")
-            .empty());
+  // Stops a job that has these workers.
+  void ExpectStopInOrder(const std::vector<int>& workers) {
+    cli::CoordinatorClient chief(job_->cluster().Address("worker", 0).value());
+    ASSERT_THAT(chief.Stop("enough", absl::Seconds(20), /*hold=*/false),
+                IsOk());
+    for (const int worker : workers) ExpectEnd(worker, kStopped);
+    EXPECT_THAT(Log(0), HasSubstr("checkpoint of step"));
   }
 
   std::string StateFileOf(int server) {
@@ -100,13 +103,14 @@ class ElasticMirrorsTest : public ::testing::Test {
 };
 
 TEST_F(ElasticMirrorsTest, AWorkerThatIsKilledForGoodIsGivenUp) {
-  ASSERT_NO_FATAL_FAILURE(Begin());
+  constexpr int64_t kSteps = 400;
+  ASSERT_NO_FATAL_FAILURE(Begin(kSteps));
 
   ASSERT_NO_FATAL_FAILURE(Kill(2));
 
-  ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 1}));
   for (const int worker : {0, 1}) ExpectEnd(worker, kDone);
-  ExpectWholeJob();
+  EXPECT_FALSE(
+      ReadCheckpoint(job_->checkpoints(), kSteps, "model.safetensors").empty());
   EXPECT_THAT(Log(0), HasSubstr(kGivenUp));
 }
 
@@ -120,10 +124,10 @@ TEST_F(ElasticMirrorsTest, AWorkerThatComesBackTakesPartAgain) {
     ASSERT_NO_FATAL_FAILURE(Start(2));
 
     ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 1, 2}));
-    ASSERT_THAT(job_->cluster().WaitAllSucceed(kPatience), IsOk());
-    ExpectWholeJob();
-    EXPECT_THAT(job_->StateFiles(), IsEmpty());
     EXPECT_THAT(Log(0), HasSubstr("takes the state of step"));
+    ASSERT_NO_FATAL_FAILURE(ExpectStopInOrder({0, 1, 2}));
+    // The mirrors have heard that the checkpoint has all they hold.
+    EXPECT_THAT(job_->StateFiles(), IsEmpty());
   }
 }
 
@@ -148,8 +152,7 @@ TEST_F(ElasticMirrorsTest, AMirrorThatCannotOpenItsStateEndsNoJob) {
   ASSERT_TRUE(std::filesystem::remove(state));
   ASSERT_NO_FATAL_FAILURE(Start(2));
   ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 1, 2}));
-  ASSERT_THAT(job_->cluster().WaitAllSucceed(kPatience), IsOk());
-  ExpectWholeJob();
+  ASSERT_NO_FATAL_FAILURE(ExpectStopInOrder({0, 1, 2}));
 }
 
 TEST_F(ElasticMirrorsTest, AWorkerThatIsToldToStopLeavesAJobThatGoesOn) {
@@ -160,8 +163,7 @@ TEST_F(ElasticMirrorsTest, AWorkerThatIsToldToStopLeavesAJobThatGoesOn) {
   ExpectEnd(1, kStopped);
   EXPECT_THAT(Log(1), HasSubstr("leaves after this pass"));
   ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 2}));
-  for (const int worker : {0, 2}) ExpectEnd(worker, kDone);
-  ExpectWholeJob();
+  ASSERT_NO_FATAL_FAILURE(ExpectStopInOrder({0, 2}));
 }
 
 TEST_F(ElasticMirrorsTest, SoDoesOneThatAnOperatorRemoves) {
@@ -173,8 +175,7 @@ TEST_F(ElasticMirrorsTest, SoDoesOneThatAnOperatorRemoves) {
 
   ExpectEnd(1, kHeld);
   ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 2}));
-  for (const int worker : {0, 2}) ExpectEnd(worker, kDone);
-  ExpectWholeJob();
+  ASSERT_NO_FATAL_FAILURE(ExpectStopInOrder({0, 2}));
 }
 
 TEST_F(ElasticMirrorsTest, AStopOfTheChiefsProcessStopsTheJob) {
@@ -197,8 +198,7 @@ TEST_F(ElasticMirrorsTest, TheChiefMayDieWhileAWorkerIsAway) {
   ASSERT_NO_FATAL_FAILURE(Start(0));
 
   ASSERT_NO_FATAL_FAILURE(AwaitStepsOf({0, 1}));
-  for (const int worker : {0, 1}) ExpectEnd(worker, kDone);
-  ExpectWholeJob();
+  ASSERT_NO_FATAL_FAILURE(ExpectStopInOrder({0, 1}));
 }
 
 }  // namespace
