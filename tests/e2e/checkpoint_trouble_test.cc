@@ -39,7 +39,7 @@ TEST(CheckpointTroubleTest, ChiefThatIsStoppedEndsAlthoughItsVolumeHangs) {
                                  "checkpoint.every_steps=20", "max_wait=8s"}});
   job->cluster().SetEnvironment("chief", 0, "LOCKSTEP_FAULT",
                                 "chief.rename.before:1:stall");
-  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->StartServersLast(), IsOk());
   ASSERT_THAT(job->WaitForStep(25), IsOk());
 
   ASSERT_THAT(job->cluster().Signal("chief", 0, SIGTERM), IsOk());

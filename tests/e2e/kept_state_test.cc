@@ -57,8 +57,8 @@ class KeptStateTest : public UndisturbedFixture {
 };
 
 TEST_F(KeptStateTest, JobThatWaitsInVainForAWorkerLosesNoStep) {
-  auto job = TrainingJob::Make({.set = StepsAnd("max_wait=3s")});
-  ASSERT_THAT(job->StartAll(), IsOk());
+  auto job = TrainingJob::Make({.set = StepsAnd("max_wait=10s")});
+  ASSERT_THAT(job->StartServersLast(), IsOk());
   ASSERT_THAT(job->WaitForStep(50), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
@@ -102,8 +102,8 @@ TEST_F(KeptStateTest, LastCheckpointIsTriedAgainUntilTheVolumeTakesIt) {
 }
 
 TEST_F(KeptStateTest, LastCheckpointThatCannotBeWrittenLeavesTheServersState) {
-  auto job = TrainingJob::Make({.set = StepsAnd("max_wait=4s")});
-  ASSERT_THAT(job->StartAll(), IsOk());
+  auto job = TrainingJob::Make({.set = StepsAnd("max_wait=10s")});
+  ASSERT_THAT(job->StartServersLast(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
   fs::create_directories(job->checkpoints());
   PutInTheWay(job->checkpoints());

@@ -23,7 +23,7 @@ constexpr char kMaxWait[] = "max_wait=8s";
 // 40 seconds, each with `reason` in its log.
 void ExpectAllEnd(TrainingJob& job, const std::string& killed, int index,
                   const std::string& reason) {
-  ASSERT_THAT(job.StartAll(), IsOk());
+  ASSERT_THAT(job.StartServersLast(), IsOk());
   ASSERT_THAT(job.WaitForStep(5), IsOk());
 
   ASSERT_THAT(job.cluster().Kill(killed, index), IsOk());

@@ -195,7 +195,7 @@ TEST(SharedMemoryE2eTest, JobThatFailsLeavesNothingButItsServersState) {
   auto job = TrainingJob::Make(
       {.set = {"lease=4s", "max_wait=8s", "train_steps=1000000"},
        .state_directory = state.path()});
-  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->StartServersLast(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("ps", 1), IsOk());

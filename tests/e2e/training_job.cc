@@ -189,6 +189,18 @@ std::vector<std::pair<std::string, int>> TrainingJob::Tasks() const {
   return tasks;
 }
 
+absl::Status TrainingJob::StartServersLast() {
+  for (const auto& [name, index] : Tasks()) {
+    if (name == "ps") continue;
+    LOCKSTEP_RETURN_IF_ERROR(cluster_->Start(name, index));
+  }
+  for (int i = 0; i < options_.workers; ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(cluster_->WaitForLog(
+        "chief", 0, absl::StrCat("worker ", i, " registered"), kPatience));
+  }
+  return StartAll();
+}
+
 absl::Status TrainingJob::Run() {
   LOCKSTEP_RETURN_IF_ERROR(StartAll());
   return cluster_->WaitAllSucceed(kPatience);

@@ -89,6 +89,10 @@ class TrainingJob {
 
   absl::Status StartAll() { return cluster_->StartAll(); }
 
+  // Starts all tasks, servers once the chief knows all workers: for jobs that
+  // do not wait long for a worker. Needs servers and a chief task.
+  absl::Status StartServersLast();
+
   // Starts all tasks and waits until all have ended with code 0.
   absl::Status Run();
 

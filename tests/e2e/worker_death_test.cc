@@ -91,9 +91,9 @@ TEST(WorkerDeathTest, SameBitsAsWithoutADeath) {
 
 TEST(WorkerDeathTest, JobFailsWhenNoSuccessorComesWithinMaxWait) {
   std::vector<std::string> set = Aggregating(2);
-  set.push_back("max_wait=6s");
+  set.push_back("max_wait=10s");
   auto job = TrainingJob::Make({.workers = 2, .evaluator = true, .set = set});
-  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->StartServersLast(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
@@ -104,7 +104,7 @@ TEST(WorkerDeathTest, JobFailsWhenNoSuccessorComesWithinMaxWait) {
                 IsOkAndHolds(cli::TaskExit{.code = 1}))
         << name << " " << index;
     EXPECT_THAT(job->cluster().ReadLog(name, index),
-                IsOkAndHolds(HasSubstr("waited longer than max_wait (6s) for "
+                IsOkAndHolds(HasSubstr("waited longer than max_wait (10s) for "
                                        "worker 1 (gone)")));
   }
 }
