@@ -63,22 +63,51 @@ TEST_F(ChiefDeathTest, WorkersLearnTheJobOfASuccessorWithAnotherJobFile) {
               IsOkAndHolds(HasSubstr("it goes on from there")));
 }
 
+// Waits until the chief's status has so many deaths, and returns it.
+absl::StatusOr<JobStatus> AwaitDeaths(TrainingJob& job, size_t deaths) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::StatusOr<JobStatus> status = job.GetStatus();
+  while (absl::Now() < deadline &&
+         !(status.ok() && status->deaths.size() >= deaths)) {
+    absl::SleepFor(absl::Milliseconds(20));
+    status = job.TryStatus();
+  }
+  return status;
+}
+
+// Waits for two heartbeats of a server: the second one shows that it has the
+// answer to the first.
+void AwaitHeartbeats(TrainingJob& job, const std::string& server) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::Duration before = absl::InfiniteDuration();
+  for (int heard = 0; heard < 3 && absl::Now() < deadline;) {
+    absl::SleepFor(absl::Milliseconds(20));
+    const absl::StatusOr<JobStatus> status = job.TryStatus();
+    if (!status.ok()) continue;
+    for (const MemberStatus& member : status->members) {
+      if (member.task != server || !member.since_heartbeat) continue;
+      if (*member.since_heartbeat < before) ++heard;
+      before = *member.since_heartbeat;
+    }
+  }
+}
+
 TEST_F(ChiefDeathTest, SuccessorKnowsTimeAndDeaths) {
   auto job = TrainingJob::Make({.set = {"train_steps=1000000"}});
   ASSERT_THAT(job->StartAll(), IsOk());
   ASSERT_THAT(job->WaitForStep(5), IsOk());
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
   ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
-  absl::SleepFor(absl::Seconds(5));
-  const absl::StatusOr<JobStatus> before = job->GetStatus();
+  const absl::StatusOr<JobStatus> before = AwaitDeaths(*job, 1);
   ASSERT_THAT(before, IsOk());
+  // The servers keep it.
+  for (const char* server : {"ps 0", "ps 1"}) AwaitHeartbeats(*job, server);
 
   ASSERT_THAT(job->cluster().Kill("chief", 0), IsOk());
   ASSERT_THAT(job->cluster().Start("chief", 0), IsOk());
   ASSERT_THAT(job->WaitForStep(before->step + 1), IsOk());
-  absl::SleepFor(absl::Seconds(1));
 
-  const absl::StatusOr<JobStatus> after = job->GetStatus();
+  const absl::StatusOr<JobStatus> after = AwaitDeaths(*job, 2);
   ASSERT_THAT(after, IsOk());
   EXPECT_GT(after->training_time, before->training_time);
   ASSERT_THAT(after->deaths, SizeIs(2));

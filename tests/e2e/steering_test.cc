@@ -110,8 +110,11 @@ TEST_F(SteeringTest, AStoppedJobIsDoneForTasksThatAreToldSo) {
   Begin({.workers = 3,
          .set = {"elastic_workers=true", "replicas_to_aggregate=2", kForever},
          .more_args = {"--stopped_is_done"}});
-  // One that comes when it has been removed would join anew.
-  ASSERT_NO_FATAL_FAILURE(AwaitWorker(1));
+  // One that comes when it has been removed would join anew, and one that comes
+  // after the stop finds no chief.
+  for (const int worker : {0, 1, 2}) {
+    ASSERT_NO_FATAL_FAILURE(AwaitWorker(worker));
+  }
 
   Change({.remove_worker = 1});
   ExpectEnd("worker", 1, cli::TaskExit{});
