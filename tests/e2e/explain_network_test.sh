@@ -44,16 +44,15 @@ explain() {
   (on_host chief-0 "$programs/lockstep" explain --chief "$address" --timeout 20 "$@")
 }
 
-deadline=$((SECONDS + 90))
-until explain --json --steps 30 >"$work/explanation" 2>/dev/null &&
-  python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["last_step"] < 40)' "$work/explanation"; do
-  [ "$SECONDS" -lt "$deadline" ] || fail "no 40 steps within 90 seconds"
-  sleep 0.5
-done
-explain --steps 30
-python3 - "$work/explanation" <<'PY' || fail "other advice"
+# What else this machine does may be more trouble for some steps, but not for
+# all.
+advises() {
+  explain --json --steps 30 >"$work/explanation" 2>/dev/null &&
+    python3 - "$work/explanation" <<'PY'
 import json, sys
 it = json.load(open(sys.argv[1]))
+if it["last_step"] < 40:
+    sys.exit(1)
 best = it["advice"][0]
 parts = it["median"]["parts"]
 if (best["remedy"], best.get("worker")) != ("worker_network", 1) or \
@@ -61,3 +60,12 @@ if (best["remedy"], best.get("worker")) != ("worker_network", 1) or \
     print(json.dumps(it, indent=1), file=sys.stderr)
     sys.exit(1)
 PY
+}
+
+deadline=$((SECONDS + 120))
+until advises 2>"$work/advice"; do
+  [ "$SECONDS" -lt "$deadline" ] ||
+    fail "no 40 steps, or other advice: $(cat "$work/advice")"
+  sleep 0.5
+done
+explain --steps 30

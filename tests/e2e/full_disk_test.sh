@@ -55,6 +55,8 @@ until_true() {
 status() { "$programs/lockstep" status --log_dir "$work/logs" "$@" 2>/dev/null; }
 # number FIELD: of the status, e.g. global_step.
 number() { status --json | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | head -n 1; }
+# told FIELD: sets `now` to it, of a chief that may be busy.
+told() { now=$(number "$1") && [ -n "$now" ]; }
 reached() { local now; now=$(number "$1") && [ "${now:-0}" -ge "$2" ]; }
 in_trouble() {
   local told
@@ -94,15 +96,19 @@ run=$!
 until_true "a checkpoint" reached last_checkpoint_step 100
 echo "-- the volume is full"
 until_true "status to say so" fill_until_trouble
-last=$(number last_checkpoint_step)
-step=$(number global_step)
-status | grep -i "no space" || fail "status does not say what is wrong"
+until_true "the last checkpoint" told last_checkpoint_step
+last=$now
+until_true "the step" told global_step
+step=$now
+says_no_space() { status >"$work/status" && grep -i "no space" "$work/status"; }
+until_true "what is wrong, in the status" says_no_space
 grep -m 1 "the one before stays" "$work/logs/chief-0.log" ||
   fail "the log does not say what is wrong"
 
 echo "-- training goes on, and the last checkpoint stays"
 until_true "more steps" reached global_step $((step + 300))
-[ "$(number last_checkpoint_step)" = "$last" ] || fail "one was written"
+until_true "the last checkpoint" told last_checkpoint_step
+[ "$now" = "$last" ] || fail "one was written"
 [ -f "$volume/checkpoints/$(printf 'step-%08d' "$last")/manifest.json" ] ||
   fail "the checkpoint of step $last is gone"
 
