@@ -134,7 +134,7 @@ assert stops > 6, stops
 
 # Two layers, and a module whose buffer a method changes that is no forward.
 SMALL = """
-import copy, io, os, signal, threading
+import copy, io, os, signal, threading, time
 import torch
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -246,15 +246,13 @@ def settle():
         ended.append(type(error).__name__)
 thread = threading.Thread(target=settle)
 thread.start()
-sent = False
 while thread.is_alive():
-    try:
-        if not sent:
-            sent = True
-            os.kill(os.getpid(), signal.SIGINT)
-        thread.join()
+    try:  # again: the thread may not have waited yet
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
     except KeyboardInterrupt:
         pass
+    thread.join(1)
 assert ended == ["Unwanted"], ended
 print("ended", flush=True)
 os._exit(0)
@@ -345,6 +343,7 @@ class EarlyTest(unittest.TestCase):
 
     def test_kills_change_no_bit(self):
         drawn = random.Random(7)
+        pause = 0.05  # so that the job lasts until the last kill
 
         def disturb(job):
             for step, task, index in ((10, "worker", 1), (20, "ps", 0),
@@ -354,13 +353,13 @@ class EarlyTest(unittest.TestCase):
                 job.kill(task, index)
                 if task == "worker":
                     job.start_worker(
-                        index, f"EARLY, PAUSE = True, 0.02\n{TORCH}")
+                        index, f"EARLY, PAUSE = True, {pause}\n{TORCH}")
                 elif task == "ps":
                     job.start_server(index)
                 else:
                     job.start_chief()
 
-        disturbed, _ = self.train(TORCH, pause=0.02, disturb=disturb)
+        disturbed, _ = self.train(TORCH, pause=pause, disturb=disturb)
         self.check_same(self.plain(), disturbed)
 
     def test_exceptions_in_the_loop_lose_no_step(self):

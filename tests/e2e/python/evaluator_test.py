@@ -410,7 +410,7 @@ time.sleep(600)
     step.push"""))
             job.wait_for_log("caught", "evaluator")
             job.tasks["evaluator", 0].send_signal(signal.SIGTERM)
-            self.assertEqual(job.wait("evaluator", timeout=20),
+            self.assertEqual(job.wait("evaluator", timeout=50),
                              -signal.SIGTERM, job.log("evaluator"))
 
     def test_an_evaluator_without_a_figure_holds_the_job_up_no_longer(self):

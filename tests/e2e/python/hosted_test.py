@@ -92,17 +92,24 @@ class HostedTest(unittest.TestCase):
     def test_a_forked_child_of_a_killed_program_does_not_hold_its_port(self):
         forks = WORKER.replace("for step in worker.steps():", """
 import os, time
+child = f"CHILDREN/{os.getpid()}"
+open(child, "w").close()
 if os.fork() == 0:
-    for _ in range(600):
-        time.sleep(0.1)
-        if os.path.exists("STOP"):
-            break
-    os._exit(0)
+    try:
+        while os.path.exists("GOES_ON"):
+            time.sleep(0.1)
+        os.remove(child)
+    finally:
+        os._exit(0)
 for step in worker.steps():
     time.sleep(0.01)""")
         with LocalJob(workers=2, servers=0, chief="worker",
                       sets=MIRRORS) as job:
-            forks = forks.replace("STOP", job.path("stop"))
+            goes_on, children = job.path("goes_on"), job.path("children")
+            open(goes_on, "w").close()
+            os.mkdir(children)
+            forks = forks.replace("GOES_ON", goes_on).replace(
+                "CHILDREN", children)
             for i in range(2):
                 job.start_worker(i, forks)
             for index, step in ((1, 20), (0, 60)):
@@ -113,8 +120,12 @@ for step in worker.steps():
                 self.assertEqual(job.wait("worker", i), 0,
                                  job.log("worker", i)[-2000:])
                 self.assertNotIn("the port is taken", job.log("worker", i))
-            open(job.path("stop"), "w").close()
-            time.sleep(0.3)  # the children look for it each 0.1 s
+            self.assertEqual(len(os.listdir(children)), 4)
+            os.remove(goes_on)
+            end = time.monotonic() + 60
+            while os.listdir(children) and time.monotonic() < end:
+                time.sleep(0.02)
+            self.assertEqual(os.listdir(children), [])
 
     def test_programs_in_cpp_host_them_too(self):
         def train(kind, **options):

@@ -383,11 +383,14 @@ for step in worker.steps():
         os.kill({chief}, signal.SIGCONT)
         with torch.no_grad():
             large.zero_()
-        time.sleep(7)  # longer than the servers stay
+        while not os.path.exists({job.path("gone")!r}):  # the server
+            time.sleep(0.02)
     step.push(loss)  # of no gradients
 assert step.number == {STEPS} and values.moved > 0
 assert large.count_nonzero() == 0
 """)
+            self.assertEqual(job.wait("ps"), 0, job.log("worker"))
+            open(job.path("gone"), "w").close()
             self.assertEqual(job.wait("worker"), 0, job.log("worker"))
             self.assertIn("those of an earlier step or of its own",
                           job.log("worker"))
@@ -400,14 +403,16 @@ assert large.count_nonzero() == 0
 import os
 import time
 begun = {job.path("begun")!r}  # by worker 2, which may start late
+gone = {job.path("gone")!r}  # the server
 for step in worker.steps():
     if worker.index == 2:
         open(begun, "w").close()
-        time.sleep(9)  # longer than the servers stay
-    while not os.path.exists(begun):
+    while not os.path.exists(gone if worker.index == 2 else begun):
         time.sleep(0.02)
     step.backward(loss_of(step.indices(len(x))))
 """)
+            self.assertEqual(job.wait("ps"), 0, job.log("chief"))
+            open(job.path("gone"), "w").close()
             for i in range(3):
                 self.assertEqual(job.wait("worker", i), 0, job.log("worker", i))
             self.assertIn("this worker has those of an earlier step",
