@@ -133,7 +133,8 @@ TEST_P(FloodTest, ServerServesAgainWhenConnectionsAreGone) {
   {
     std::vector<RawSocket> idle;
     for (int i = 0; i < 600; ++i) idle.emplace_back(port);
-    absl::SleepFor(absl::Seconds(1));
+    ASSERT_OK(job->cluster().WaitForLog(
+        "ps", 0, "takes no new connections: Too many open files", kPatience));
     if (GetParam()) AwaitHandshake();
   }
   const absl::Time end = absl::Now() + kPatience;

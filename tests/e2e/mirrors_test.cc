@@ -265,7 +265,10 @@ TEST(ProgramTest, HasTheSameBitsUnderEachStrategy) {
   ASSERT_THAT(servers->Run(), IsOk());
   options.servers = 2;
   options.set.push_back(kMirrored);
+  // So slow that the job lasts until the kills.
+  options.worker_program.args = {"--pass_ms=5"};
   auto mirrors = TrainingJob::Make(options);
+  options.worker_program.args.clear();
   ASSERT_THAT(mirrors->StartAll(), IsOk());
   ASSERT_THAT(mirrors->WaitForStep(50), IsOk());
   for (const char* task : {"ps", "worker"}) {

@@ -176,7 +176,7 @@ TEST(SharedStepsBlockTest, DeathsInTheMidstOfBlocksChangeNoBits) {
         TrainingJob::Make({.servers = 2, .workers = 2, .set = with(per_push)});
     ASSERT_THAT(job->StartAll(), IsOk());
     for (const auto& [task, step] :
-         {std::pair{"worker", 8}, {"ps", 20}, {"chief", 30}, {"worker", 40}}) {
+         {std::pair{"worker", 4}, {"ps", 12}, {"chief", 20}, {"worker", 28}}) {
       ASSERT_THAT(job->WaitForStep(step), IsOk());
       ASSERT_THAT(job->cluster().Kill(task, 0), IsOk());
       ASSERT_THAT(job->cluster().Start(task, 0), IsOk());

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kSteps = 150;
+constexpr int64_t kSteps = 300;
 
 // A long lease, so that no task is taken for dead.
 std::vector<std::string> Stalling(const std::string& timeout) {
