@@ -119,10 +119,10 @@ class LocalJob:
         with open(self.path(f"{task}-{index}.log"), errors="replace") as f:
             return f.read()
 
-    def wait_for_log(self, text, task="worker", index=0, timeout=60):
+    def wait_for_log(self, text, task="worker", index=0, timeout=120):
         self.wait_for_pattern(re.escape(text), task, index, timeout)
 
-    def wait_for_pattern(self, pattern, task="worker", index=0, timeout=60):
+    def wait_for_pattern(self, pattern, task="worker", index=0, timeout=120):
         """Waits until the log has the regular expression."""
         end = time.monotonic() + timeout
         while not re.search(pattern, self.log(task, index)):
