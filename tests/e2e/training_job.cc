@@ -189,19 +189,31 @@ std::vector<std::pair<std::string, int>> TrainingJob::Tasks() const {
   return tasks;
 }
 
+absl::Status TrainingJob::AwaitRegistered(const std::string& task, int index) {
+  return cluster_->WaitForLog(
+      "chief", 0, absl::StrCat(task, " ", index, " registered"), kPatience);
+}
+
 absl::Status TrainingJob::StartServersLast() {
   for (const auto& [name, index] : Tasks()) {
     if (name == "ps") continue;
     LOCKSTEP_RETURN_IF_ERROR(cluster_->Start(name, index));
   }
-  for (int i = 0; i < options_.workers; ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(cluster_->WaitForLog(
-        "chief", 0, absl::StrCat("worker ", i, " registered"), kPatience));
+  for (const auto& [name, index] : Tasks()) {
+    if (name == "ps" || name == "chief") continue;
+    LOCKSTEP_RETURN_IF_ERROR(AwaitRegistered(name, index));
   }
   return StartAll();
 }
 
 absl::Status TrainingJob::Run() {
+  // Training does not wait for an evaluator, and one that comes after the end
+  // of a short job finds no chief.
+  if (options_.evaluator && options_.chief) {
+    LOCKSTEP_RETURN_IF_ERROR(cluster_->Start("chief", 0));
+    LOCKSTEP_RETURN_IF_ERROR(cluster_->Start("evaluator", 0));
+    LOCKSTEP_RETURN_IF_ERROR(AwaitRegistered("evaluator", 0));
+  }
   LOCKSTEP_RETURN_IF_ERROR(StartAll());
   return cluster_->WaitAllSucceed(kPatience);
 }

@@ -89,8 +89,8 @@ class TrainingJob {
 
   absl::Status StartAll() { return cluster_->StartAll(); }
 
-  // Starts all tasks, servers once the chief knows all workers: for jobs that
-  // do not wait long for a worker. Needs servers and a chief task.
+  // Starts all tasks, servers once the chief knows all others: for jobs that do
+  // not wait long for a worker. Needs servers and a chief task.
   absl::Status StartServersLast();
 
   // Starts all tasks and waits until all have ended with code 0.
@@ -111,6 +111,7 @@ class TrainingJob {
  private:
   explicit TrainingJob(const Options& options) : options_(options) {}
 
+  absl::Status AwaitRegistered(const std::string& task, int index);
   absl::Status WriteJob() const;
   absl::Status Secure();
   absl::Status Prepare();
