@@ -15,8 +15,11 @@ namespace {
 // An entry in the queue of returned parts that ends the thread which reads it.
 constexpr int kNoPart = -1;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-// The time that a server which must end waits for the chief's checkpoint.
+// A server which must end waits for the chief's checkpoint until the chief has
+// been silent for this time.
 constexpr absl::Duration kStopGrace = absl::Seconds(15);
+// Meanwhile heartbeats are this far apart at most, whatever the job says.
+constexpr absl::Duration kStopBeat = absl::Seconds(1);
 // The time that a server still serves a job which goes on without it: the chief
 // takes its worker out meanwhile, and no step has to wait for this server.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(1);
@@ -188,21 +191,26 @@ absl::Status PsServer::Run() {
 
 void PsServer::AwaitEnd() {
   if (chief_.ended()) return;
-  absl::Duration grace;
   if (may_leave()) {
-    grace = kLeaveGrace;
     // The worker may have left because the job has ended: then the answer says
     // so, and whether the state is saved.
     chief_.BeatNow();
+    const absl::Time deadline = clock_.Now() + kLeaveGrace;
+    while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
   } else if (asked_) {
-    // The chief was asked to stop the job with a checkpoint; its end arrives
-    // with a heartbeat. A chief that is away can tell nothing.
-    grace = kStopGrace;
-    spdlog::info("waits up to {} for the chief to end the job",
-                 absl::FormatDuration(grace));
+    AwaitCheckpoint();
   }
-  const absl::Time deadline = clock_.Now() + grace;
-  while (!chief_.ended() && clock_.Now() < deadline) absl::SleepFor(kTick);
+}
+
+void PsServer::AwaitCheckpoint() {
+  spdlog::info("waits for the chief to end the job, until it is silent for {}",
+               absl::FormatDuration(kStopGrace));
+  while (!chief_.ended()) {
+    const absl::Duration silence = clock_.Now() - chief_.last_answer();
+    if (silence >= kStopGrace) return;
+    if (silence >= kStopBeat) chief_.BeatNow();
+    absl::SleepFor(kTick);
+  }
 }
 
 MetricFamilies PsServer::Metrics() const {

@@ -72,9 +72,9 @@ class PsServer {
   // Makes Run() return, since this server must end. If may_leave(), the server
   // serves for another second, in which the chief can take its worker out.
   // Otherwise it requests that the chief stop the job with a checkpoint, and
-  // Run() returns when that has happened, or after 15 seconds. A server that
-  // has not registered yet requests it, too; the chief ignores that if the job
-  // can go on without this server.
+  // serves until that is written: Run() returns when the chief says so, or has
+  // been silent for 15 seconds. A server that has not registered yet requests
+  // it, too; the chief ignores that if the job can go on without this server.
   void RequestStop(const std::string& reason);
   // As RequestStop(), after the worker beside this server has left. A server
   // that has not registered yet requests nothing: the chief acts on the reason
@@ -98,8 +98,11 @@ class PsServer {
   absl::Status Join();
   // Ends the wait for the end of the job.
   void EndRun();
-  // After a stop: waits for the end of the job, but not for long.
+  // After a stop: waits for the end of the job, if it is to come.
   void AwaitEnd();
+  // After the chief was asked to stop the job with a checkpoint, which it reads
+  // from here: waits for that, however long it takes.
+  void AwaitCheckpoint();
   // Loop of a thread: answers calls that have waited for long, and cancels
   // calls whose callers do not read the answers.
   void Tick();

@@ -419,8 +419,7 @@ void ChiefClient::OnFailure(const absl::Status& status) {
   kept_->history_wanted = true;  // by a chief that is started again
   membership_.OnFailedHeartbeat(status, Now());
   if (membership_.ended()) return;
-  const std::optional<absl::Duration> silence =
-      membership_.SilenceToReport(Now());
+  const auto silence = membership_.SilenceToReport(Now());
   if (!silence.has_value()) return;
   spdlog::warn("the chief at {} has been silent for {}; waiting",
                options_.address, DurationText(*silence));

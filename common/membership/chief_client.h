@@ -202,6 +202,12 @@ class ChiefClient {
   // True if steps are being made, by the chief's newest answer.
   bool job_is_training() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // As Membership::last_answer().
+  absl::Time last_answer() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return membership_.last_answer();
+  }
+
   // Waits until ended() or Stop(), at most `timeout`; true when ended.
   bool WaitForEnd(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 

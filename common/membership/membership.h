@@ -125,6 +125,10 @@ class Membership {
   // From the newest answer.
   bool job_is_training() const { return job_is_training_; }
 
+  // The time of the newest answer to a heartbeat, or of BeginHeartbeats() if
+  // that is later.
+  absl::Time last_answer() const { return last_answer_; }
+
  private:
   void End(const absl::Status& status, bool lease_lost = false);
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_store.h"
 #include "common/process/process.h"
 #include "gmock/gmock.h"
@@ -80,6 +81,19 @@ TEST_F(StopTest, OfAServerStopsTheJobInTheSameWay) {
   EXPECT_GE(ExpectGoodOrder(*job_), 5);
   EXPECT_THAT(job_->cluster().ReadLog("chief", 0),
               IsOkAndHolds(HasSubstr("ps 1: SIGTERM")));
+}
+
+// The last checkpoint needs the variables of ps 0.
+TEST_F(StopTest, OfAServerWaitsForTheCheckpointAsLongAsTheChiefAnswers) {
+  Begin({.set = {kForever, "lease=90s", "stall_timeout=90s"}});
+  ASSERT_THAT(job_->cluster().Signal("ps", 0, SIGSTOP), IsOk());
+
+  ASSERT_THAT(job_->cluster().Signal("ps", 1, SIGTERM), IsOk());
+  // Longer than a server waits for a chief that is silent.
+  absl::SleepFor(absl::Seconds(18));
+  ASSERT_THAT(job_->cluster().Signal("ps", 0, SIGCONT), IsOk());
+
+  EXPECT_GE(ExpectGoodOrder(*job_), 5);
 }
 
 TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {
