@@ -111,3 +111,40 @@ echo key >"$directory/certs/ca.key"
 allocation 2 15
 says "$directory/certs was not made by this script"
 [ "$(cat "$directory/certs/ca.key")" = key ] || fail "the key is gone"
+rm -r "$directory/certs"
+
+# chief CODE WORDS: a chief that writes these words into its log, and ends with CODE.
+chief() {
+  fake srun <<END
+[ "\$SLURM_EXPORT_ENV" = ALL ] || exit 1
+case "\$*" in *' chief fashion.0 '*) ;; *) exit 0 ;; esac
+echo started >>$work/starts
+echo '$2' >>$directory/logs/chief-0.log
+${3:-}
+exit $1
+END
+  rm -f "$work/starts"
+}
+started() { [ "$(wc -l <"$work/starts")" = "$1" ] || fail "not $1 starts of the chief"; }
+
+echo "== a chief that refuses the job"
+chief 2 "total_num_replicas is 3"
+SLURM_EXPORT_ENV=NONE allocation 2 15
+says "chief 0 has ended with code 2: total_num_replicas is 3"
+started 1
+
+echo "== ports of the user's choice, where others are taken"
+chief 129 "the port is taken"
+LOCKSTEP_PORT=21000 allocation 129 15
+says "chief 0 has ended with code 129: the port is taken"
+grep -q '"chief": \["node1:21000"\]' "$directory/cluster.json" || fail "another port"
+started 10
+
+echo "== a stop in which the chief is killed"
+# shellcheck disable=SC2016  # for the fake command
+fake scontrol <<<'[ "$1" != requeue ] && echo node1 || echo "queued: $2"'
+chief 137 "writes the checkpoint" "touch $directory/logs/stopping"
+allocation 137 15
+says "with code 137 and without a new checkpoint: writes the checkpoint; queued again"
+says "queued: 15"
+started 1

@@ -170,9 +170,10 @@ worker = lockstep.Worker({"w": np.zeros(4, np.float32)})
 for step in worker.steps():
     step.push({"w": step.values["w"] - 1})
 PROGRAM
+  # Tasks find what the script finds, its certificates included.
   id=$(PYTHONPATH=$python sbatch --parsable --nodes=2 --output="$work/%j.out" \
-    "$source/deploy/slurm/lockstep.sbatch" "$work/own" -- \
-    /usr/bin/python3 "$work/own/train.py")
+    --export=PATH,PYTHONPATH "$source/deploy/slurm/lockstep.sbatch" "$work/own" \
+    -- /usr/bin/python3 "$work/own/train.py")
   until_true "the end" is_over
   cat "$work/$id.out"
   has_state COMPLETED || fail "$(tail -n 5 "$work"/own/logs/*)"
