@@ -109,6 +109,10 @@ def check_rules(document):
         if ("podFailurePolicy" in job and
                 job["template"]["spec"]["restartPolicy"] != "Never"):
             yield "podFailurePolicy takes restartPolicy Never"
+        # With rules it is the only policy.
+        if ("podFailurePolicy" not in job and
+                job.get("podReplacementPolicy") != "Failed"):
+            yield "another pod of a task starts while the one before serves"
         yield from job_counts(job)
 
 

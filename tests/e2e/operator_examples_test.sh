@@ -108,6 +108,10 @@ restarts_planted base/worker.yaml 's/values: .129, 143./values: [129]/' \
   '6 of 12 starts that tasks ask for are counted, and backoffLimit is 10'
 restarts_planted base/ps.yaml 's/backoffLimit: .*/backoffLimit: 10/' \
   '12 of 12 starts that tasks ask for are counted, and backoffLimit is 10'
+restarts_planted base/ps.yaml '/podReplacementPolicy/d' \
+  'another pod of a task starts while the one before serves'
+restarts_planted examples/jobset.yaml '/podReplacementPolicy/d' \
+  'another pod of a task starts while the one before serves'
 restarts_planted base/worker.yaml 's/type: DisruptionTarget/type: Ready/' \
   'pods of drained nodes are counted, or fail the Job'
 restarts_planted examples/jobset.yaml 's/backoffLimit: 1000000.*/backoffLimit: 10/' \

@@ -20,8 +20,14 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Against the official schemas.
-validate() { "$venv/bin/kubernetes-validate" --strict "$1"; }
+# Against the official schemas: the newest, and those of the oldest version that
+# deploy/kubernetes/README.md names.
+oldest=$(sed -n 's/.* for Kubernetes \([0-9.]*\) and newer\..*/\1/p' \
+  "$source/deploy/kubernetes/README.md")
+validate() {
+  "$venv/bin/kubernetes-validate" --strict "$1" &&
+    "$venv/bin/kubernetes-validate" --strict -k "${oldest:?}" "$1"
+}
 
 # field NAME KEY...: a value of the rendered Job NAME.
 field() {
