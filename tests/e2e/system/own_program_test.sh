@@ -48,6 +48,13 @@ trainer_image() {
     { tail -n 20 "$work/log" >&2; return 1; }
 }
 
+# Without the entries that podman, unlike Kubernetes, adds to /etc/passwd.
+has_a_home() {
+  pod run --rm --network=host --read-only --tmpfs /tmp --passwd=false \
+    --entrypoint python3 localhost/trainer:test -c \
+    'import getpass, pathlib; (pathlib.Path.home() / getpass.getuser()).touch()'
+}
+
 prepare() {
   prepare_pods overlays/own-program 4000
   mkdir -m 777 "$work/volumes/tmp"
@@ -75,6 +82,7 @@ train() {
 phase "a base image with PyTorch" podman_or_skip "$base"
 phase "the image" build_image
 phase "the image of the workers' program" trainer_image
+phase "a home in it" has_a_home
 phase "the pods' manifests" prepare
 phase "the job" train
 phases
