@@ -17,13 +17,14 @@ using Form = Distributed::Form;
 Value ShareOf(const Value& value, int count) {
   // Not divided: float64 would round int64 numbers above 2^53.
   if (count == 1) return value;
-  const Value share = Mean(value, count);
-  if (!IsInteger(value.type())) return share;
-  const std::vector<double> quotients = share.Elements<double>();
+  if (!IsInteger(value.type())) return Mean(value, count);
   return VisitInteger(value.type(), [&](auto zero) {
     using T = decltype(zero);
-    return Value::Of<T>(value.type(), value.shape(),
-                        std::vector<T>(quotients.begin(), quotients.end()));
+    std::vector<T> share = value.Elements<T>();
+    for (T& each : share) {
+      each = static_cast<T>(static_cast<double>(each) / count);
+    }
+    return Value::Of<T>(value.type(), value.shape(), share);
   });
 }
 

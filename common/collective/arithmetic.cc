@@ -70,7 +70,7 @@ void DivideInMode(ElementType type, size_t count, std::byte* a,
       return DivideAllKernel<double>(count, a, divisor);
     case ElementType::kBFloat16:
       return InFloats(count, a, [&](size_t, size_t size, std::byte* floats) {
-        DivideAllKernel<float>(size, floats, divisor);
+        DivideAllKernel<float>(size, floats, ToFloat(ToBFloat16(divisor)));
       });
     default:
       return;  // integers and kBool

@@ -75,11 +75,18 @@ Value Sum(SumOrder order, absl::Span<const Value> values) {
   return sum;
 }
 
-// The elements of a value of integers.
-std::vector<double> AsDoubles(const Value& value) {
-  return VisitInteger(value.type(), [&value](auto zero) {
-    const auto elements = value.Elements<decltype(zero)>();
-    return std::vector<double>(elements.begin(), elements.end());
+// The quotients of a value of integers, each rounded once to a Quotient.
+template <typename Quotient>
+Value Quotients(const Value& value, double count, ElementType type) {
+  return VisitInteger(value.type(), [&](auto zero) {
+    std::vector<Quotient> quotients;
+    for (const auto element : value.Elements<decltype(zero)>()) {
+      // Float64 is wide enough that rounding it to float32 gives the float32
+      // quotient.
+      quotients.push_back(
+          static_cast<Quotient>(static_cast<double>(element) / count));
+    }
+    return Value::Of<Quotient>(type, value.shape(), quotients);
   });
 }
 
@@ -151,9 +158,10 @@ absl::Status CheckPacks(absl::Span<const std::vector<Value>> by_rank,
 
 Value Mean(const Value& sum, double count) {
   if (IsInteger(sum.type())) {
-    std::vector<double> quotients = AsDoubles(sum);
-    for (double& each : quotients) each /= count;
-    return Value::Of<double>(ElementType::kFloat64, sum.shape(), quotients);
+    // As TensorFlow's truediv().
+    return SizeOf(sum.type()) <= sizeof(int16_t)
+               ? Quotients<float>(sum, count, ElementType::kFloat32)
+               : Quotients<double>(sum, count, ElementType::kFloat64);
   }
   Value mean = sum;
   DivideAll(mean.type(), mean.size(), mean.mutable_bytes().data(), count);

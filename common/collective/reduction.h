@@ -61,7 +61,7 @@ absl::StatusOr<ReduceOp> ParseReduceOp(std::string_view name);
 absl::StatusOr<Value> SumAlong(const Value& value, int64_t axis);
 
 // Returns the sum divided by `count`: in the type of the value, which must be a
-// number, but float64 for integers.
+// number, but for integers float32 if they have 8 or 16 bits, else float64.
 Value Mean(const Value& sum, double count);
 
 }  // namespace lockstep

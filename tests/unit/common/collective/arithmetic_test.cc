@@ -100,5 +100,15 @@ TEST(ArithmeticTest, CombineAndDivideInEveryType) {
   EXPECT_EQ(ToFloat(halves[0]), 1.5f);
 }
 
+// TensorFlow casts the number of elements along an axis to their type.
+TEST(ArithmeticTest, DivisorsAreRoundedToTheTypeOfTheElements) {
+  std::vector<BFloat16> brains = {ToBFloat16(14.f)};
+  DivideAll(ElementType::kBFloat16, 1, Bytes(brains), 257);
+  EXPECT_EQ(ToFloat(brains[0]), 14.0f / 256);
+  std::vector<Float16> halves = {ToFloat16(1024.0)};
+  DivideAll(ElementType::kFloat16, 1, Bytes(halves), 2049);
+  EXPECT_EQ(ToFloat(halves[0]), 0.5f);
+}
+
 }  // namespace
 }  // namespace lockstep

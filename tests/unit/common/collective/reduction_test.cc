@@ -58,7 +58,7 @@ TEST(ReductionTest, EachAdditionOfBFloat16IsRounded) {
   EXPECT_EQ(ToFloat(ring.Elements<BFloat16>()[32]), 258);
 }
 
-TEST(ReductionTest, TheMeanOfIntegersIsFloat64) {
+TEST(ReductionTest, TheMeanOfIntegersIsAFloat) {
   EXPECT_EQ(*Reduce(ReduceOp::kMean, SumOrder::kRank, {Ints({1}), Ints({2})}),
             Value::Of<double>(ElementType::kFloat64, {1}, {1.5}));
   EXPECT_EQ(*Reduce(ReduceOp::kMean, SumOrder::kRank, {Ints({1})}), Ints({1}));
@@ -71,10 +71,15 @@ TEST(ReductionTest, EveryIntegerHasSumsAndMeans) {
   const Value bytes = Value::Of<uint8_t>(ElementType::kUint8, {2}, {200, 1});
   EXPECT_EQ(*Reduce(ReduceOp::kSum, SumOrder::kRing, {bytes, bytes}),
             Value::Of<uint8_t>(ElementType::kUint8, {2}, {144, 2}));
+  // TensorFlow's types of means, and its float32 quotients.
   EXPECT_EQ(Mean(Value::Of<int8_t>(ElementType::kInt8, {1}, {-3}), 2),
-            Value::Of<double>(ElementType::kFloat64, {1}, {-1.5}));
+            Floats({-1.5f}));
+  EXPECT_EQ(Mean(Value::Of<uint8_t>(ElementType::kUint8, {1}, {255}), 3),
+            Floats({85}));
+  EXPECT_EQ(Mean(Value::Of<int16_t>(ElementType::kInt16, {1}, {-1}), 3),
+            Floats({-1.0f / 3}));
   EXPECT_EQ(Mean(Value::Of<uint16_t>(ElementType::kUint16, {1}, {65535}), 2),
-            Value::Of<double>(ElementType::kFloat64, {1}, {32767.5}));
+            Floats({32767.5f}));
   EXPECT_EQ(Mean(Value::Of<uint32_t>(ElementType::kUint32, {1}, {1u << 31}), 2),
             Value::Of<double>(ElementType::kFloat64, {1}, {0x1p30}));
   EXPECT_EQ(
