@@ -245,7 +245,10 @@ absl::StatusOr<std::vector<Value>> ReplicaGroup::ReduceDense(
       Rings(toward, dense[0][0].type()) ? SumOrder::kRing : SumOrder::kRank;
   // One value in all is not divided: the mean of integers keeps their type, as
   // in TensorFlow.
-  if (dense.size() == 1) return dense[0];
+  if (dense.size() == 1) {
+    for (const Value& value : dense[0]) LOCKSTEP_RETURN_IF_ERROR(value.Check());
+    return dense[0];
+  }
   // Packs move the borders of a ring's chunks, and so change bits. In rank
   // order they would change none.
   if (bytes_per_pack.has_value() && order == SumOrder::kRing) {
@@ -309,10 +312,13 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
   const ScopedTimeout timeout(workers_, options.GroupTimeout());
   std::vector<Leaf> results(values.size());
   std::vector<size_t> packed;
+  // Returned last: the other workers wait for the exchanges of this call.
+  absl::Status fit;
   std::string batch = workers_ == nullptr ? "" : BatchOf(values);
   for (size_t i = 0; i < values.size(); ++i) {
     const Distributed& value = values[i];
     if (std::optional<Leaf> alone = Alone(op, value)) {
+      fit.Update(CheckLeaf(*alone));
       results[i] = *std::move(alone);
     } else if (IsSparse(value)) {
       LOCKSTEP_ASSIGN_OR_RETURN(
@@ -330,7 +336,10 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
       packed.push_back(i);
     }
   }
-  if (packed.empty()) return results;
+  if (packed.empty()) {
+    if (!fit.ok()) return fit;
+    return results;
+  }
   std::vector<const Distributed*> dense;
   for (const size_t i : packed) dense.push_back(&values[i]);
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -339,6 +348,7 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
   for (size_t i = 0; i < packed.size(); ++i) {
     results[packed[i]] = std::move(reduced[i]);
   }
+  if (!fit.ok()) return fit;
   return results;
 }
 

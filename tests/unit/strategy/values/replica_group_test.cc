@@ -82,6 +82,30 @@ TEST(ReplicaGroupTest, AValueHasAComponentForEachReplica) {
   EXPECT_THAT(Mirrored2().ReduceAlong(ReduceOp::kMean, shared, {0}), IsOk());
 }
 
+// So a program of one replica has the errors that it would have with several.
+TEST(ReplicaGroupTest, AReplicaThatIsAloneHasItsValuesChecked) {
+  const Value misfit = Value::Of<float>(ElementType::kFloat32, {3}, {1});
+  const auto refused = StatusIs(kInvalid, HasSubstr("has 1 elements"));
+  for (const Kind kind : {Kind::kDefault, Kind::kOneDevice, Kind::kMirrored,
+                          Kind::kCentral, Kind::kMultiWorkerMirrored}) {
+    const ReplicaGroup group({kind, 1, {}}, nullptr);
+    for (const Leaf& leaf :
+         {Leaf(misfit), Leaf(Slices{{0, 1, 2}, misfit, std::nullopt})}) {
+      const Distributed value = Each({leaf});
+      EXPECT_THAT(group.Reduce(ReduceOp::kSum, Toward::kAll, {&value, 1}),
+                  refused);
+      EXPECT_THAT(group.ReduceAlong(ReduceOp::kMean, value, {}), refused);
+    }
+  }
+  // Nothing of these is added up.
+  for (const auto form :
+       {Distributed::Form::kPlain, Distributed::Form::kMirrored}) {
+    const Distributed value{form, {misfit}};
+    EXPECT_THAT(Mirrored2().Reduce(ReduceOp::kMean, Toward::kAll, {&value, 1}),
+                refused);
+  }
+}
+
 TEST(ReplicaGroupTest, DenseValuesAndSlicesAreNotReducedTogether) {
   const Leaf slices = Slices{{0}, Row({1}), std::nullopt};
   for (const Distributed& mixed :
