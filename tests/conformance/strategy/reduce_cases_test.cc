@@ -126,6 +126,16 @@ TEST_P(ReduceCases, Case52To55Gather) {
     EXPECT_THAT(s.Gather(columns, 0),
                 IsOkAndHolds(Leaf(Value::Of(ElementType::kFloat32,
                                             {2 * all(), 1}, numbers))));
+    // Beside each other: first the upper number of every replica.
+    std::vector<float> beside;
+    for (const float more : {1, 2}) {
+      for (int id = 0; id < all(); ++id) {
+        beside.push_back(static_cast<float>(10 * id) + more);
+      }
+    }
+    EXPECT_THAT(s.Gather(columns, 1),
+                IsOkAndHolds(Leaf(
+                    Value::Of(ElementType::kFloat32, {2, all()}, beside))));
     const auto uneven = Values(s, [](int id) {
       return MatrixOf({id == 0 ? 1 : 2, 1}, 0);
     });
@@ -330,19 +340,46 @@ TEST_P(ReduceCases, Case62ABatchKeepsTheOrderOfItsPairs) {
   });
 }
 
+// The first replica has the row {1: [1, 2]}, the others have {1: [3, 4],
+// 3: [5, 6]}. TensorFlow's documents add up equal rows, which ToDense() does.
 TEST_P(ReduceCases, Case63SparseValuesAreJoined) {
   CaseTest::Each([&](Strategy& s) {
-    std::vector<Slices> rows;
-    for (int r = 0; r < s.local_replicas(); ++r) {
-      rows.push_back({{1}, MatrixOf({1, 2}, 4), std::vector<int64_t>{5, 2}});
+    const auto matrix = [](int64_t rows, const std::vector<float>& numbers) {
+      return Value::Of(ElementType::kFloat32, {rows, 2}, numbers);
+    };
+    const std::vector<int64_t> shape = {5, 2};
+    std::vector<Slices> mine;
+    for (int id = s.first_replica();
+         id < s.first_replica() + s.local_replicas(); ++id) {
+      mine.push_back(id == 0 ? Slices{{1}, matrix(1, {1, 2}), shape}
+                             : Slices{{1, 3}, matrix(2, {3, 4, 5, 6}), shape});
     }
-    const PerReplica<Slices> each(std::move(rows), s.first_replica());
-    const auto joined = s.Across([&](Cross& cross) {
-      return cross.ReduceTo(ReduceOp::kMean, each, EveryReplica{});
-    });
-    ASSERT_THAT(joined, IsOk());
-    EXPECT_EQ(joined->At(0).indices, std::vector<int64_t>(all(), 1));
-    EXPECT_EQ(joined->At(0).values, MatrixOf({all(), 2}, 4 / n()));
+    const PerReplica<Slices> each(std::move(mine), s.first_replica());
+    for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMean}) {
+      const float count = op == ReduceOp::kSum ? 1 : n();
+      std::vector<int64_t> indices = {1};
+      std::vector<float> rows = {1 / count, 2 / count};
+      std::vector<float> dense(10, 0);
+      dense[2] = rows[0];
+      dense[3] = rows[1];
+      for (int id = 1; id < all(); ++id) {
+        indices.insert(indices.end(), {1, 3});
+        const std::vector<float> more = {3 / count, 4 / count, 5 / count,
+                                         6 / count};
+        rows.insert(rows.end(), more.begin(), more.end());
+        for (size_t i = 0; i < 2; ++i) {
+          dense[2 + i] += more[i];
+          dense[6 + i] += more[2 + i];
+        }
+      }
+      const auto joined = s.Across([&](Cross& cross) {
+        return cross.ReduceTo(op, each, EveryReplica{});
+      });
+      ASSERT_THAT(joined, IsOk());
+      EXPECT_EQ(joined->At(0),
+                (Slices{indices, matrix(2 * all() - 1, rows), shape}));
+      EXPECT_THAT(s.Reduce(op, each), IsOkAndHolds(matrix(5, dense)));
+    }
   });
 }
 
