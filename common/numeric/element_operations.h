@@ -69,12 +69,13 @@ LOCKSTEP_INLINE Float16 ReciprocalRoot(Float16 x, bool in_group) {
   return FromFloat<Float16>(1) / Root(x);
 }
 
-// sign(x) max(|x| - threshold, 0)
+// sign(x) max(|x| - threshold, 0). As in TensorFlow a NaN stays one: as 0 it
+// would hide that training has diverged.
 template <typename T>
 LOCKSTEP_INLINE T Shrunk(T x, T threshold) {
   const T zero = FromFloat<T>(0);
   const T rest = (x < zero ? -x : x) - threshold;
-  const T size = rest > zero ? rest : zero;
+  const T size = rest < zero || rest == zero ? zero : rest;
   return x < zero ? -size : size;
 }
 

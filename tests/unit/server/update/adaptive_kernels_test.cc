@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -198,6 +199,31 @@ TYPED_TEST(AdaptiveKernelsTest, ProximalGradientDescentShrinksWhatItReaches) {
   this->Start({1, -1}, {T(0.5), T(-0.5)}, {});
   ProximalGradientDescentKernel(this->Block(), {1, 0.75f, 0, 1});
   this->ExpectValue(0, 0);
+}
+
+// The first element's gradient is no number, or its value is infinite and the
+// step takes an infinity from it.
+TYPED_TEST(AdaptiveKernelsTest, ShrinkingKeepsANaN) {
+  using T = TypeParam;
+  const T infinity = std::numeric_limits<T>::infinity();
+  for (const T bad : {T(std::nan("")), infinity}) {
+    for (const float l1 : {0.0f, 0.125f}) {
+      this->slots_.clear();
+      this->Start({infinity, 1}, {bad, 0}, {T(0.25)});
+      ProximalAdagradKernel(this->Block(), {1, l1, 0, 1});
+      EXPECT_TRUE(std::isnan(this->value_[0])) << bad << " " << l1;
+      EXPECT_EQ(this->value_[1], 1 - 2 * l1);
+      this->Start({infinity, 1}, {bad, 0}, {});
+      ProximalGradientDescentKernel(this->Block(), {1, l1, 0, 1});
+      EXPECT_TRUE(std::isnan(this->value_[0])) << bad << " " << l1;
+      EXPECT_EQ(this->value_[1], 1 - l1);
+    }
+  }
+  this->slots_.clear();
+  this->Start({1, 1}, {T(std::nan("")), 0}, {0, T(0.25)});
+  AdagradDaKernel(this->Block(), {1, 0.125f, 0, 1});
+  EXPECT_TRUE(std::isnan(this->value_[0]));
+  EXPECT_EQ(this->value_[1], 0);
 }
 
 TYPED_TEST(AdaptiveKernelsTest, DenseFtrlMakesANaNZero) {
