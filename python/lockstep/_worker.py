@@ -14,6 +14,16 @@ _DTYPES = {
 }
 
 
+def _array(what, value):
+    """A value as an array; ValueError: its rows differ in length."""
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{what} cannot be an array: give rows of one length, as "
+            f"[[1, 2], [3, 4]] has them ({error})") from None
+
+
 class Rows:
     """A gradient of some rows: of a table, or of an array.
 
@@ -30,7 +40,7 @@ class Rows:
 
     def __init__(self, indices, values):
         self.indices = _base.integers(indices, "indices of Rows")
-        self.values = np.asarray(values)
+        self.values = _array("values of Rows", values)
         if self.indices.ndim != 1:
             raise ValueError(
                 f"Rows has indices of the shape {self.indices.shape}; they "
@@ -113,7 +123,9 @@ class Step(_base.BaseStep):
 
     def __init__(self, worker, *rest):
         super().__init__(worker, *rest)
-        self.values = worker._arriving or worker._values
+        # A copy: a program may replace the arrays of the dict.
+        self.values = (dict(worker._values) if worker._arriving is None
+                       else worker._arriving)
 
     def indices(self, n, ahead=0):
         """Returns this pass's examples of a data set of ``n``.
@@ -289,8 +301,9 @@ class Worker(_base.BaseWorker):
         self._join(described, name, options)
 
     def _describe(self, key, value):
+        array = _array(f'variable "{key}"', value)
         # ascontiguousarray makes a scalar one-dimensional.
-        array = np.ascontiguousarray(value).reshape(np.shape(value))
+        array = np.ascontiguousarray(array).reshape(array.shape)
         if array.dtype == object:  # such as None, or a dict of arrays
             raise TypeError(f'variable "{key}" is a {type(value).__name__}; '
                             "give an array or a Table for each name")
@@ -347,8 +360,11 @@ class Worker(_base.BaseWorker):
             self._copy(self._loop.native, key)
 
     def _table(self, name):
-        if name is None and len(self._tables) == 1:
-            return self._tables[0]
+        if name is None:
+            if len(self._tables) == 1:
+                return self._tables[0]
+            raise ValueError(f"the model has {len(self._tables)} tables; give "
+                             'the name of one of them: prefetch(ids, "name")')
         if name not in self._by_name:
             raise ValueError(f'there is no table "{name}"; the model has '
                              + (", ".join(self._by_name) or "none"))
@@ -396,7 +412,7 @@ class Worker(_base.BaseWorker):
                     f"{ids[-1]}; the variable has 0 to {len(target) - 1}")
             gradient = np.zeros_like(target)
             gradient[ids] = values
-        gradient = np.asarray(gradient)
+        gradient = _array(f'the gradient of "{key}"', gradient)
         if gradient.shape != target.shape:
             raise ValueError(
                 f'the gradient of "{key}" has shape {gradient.shape}; the '

@@ -172,6 +172,16 @@ raise lockstep.JobStopped("by order", 143)
             self.assertIn("(3,)", job.log("worker"))
             self.assertIn("(2,)", job.log("worker"))
 
+    def test_what_a_program_puts_into_the_dict_of_values_changes_no_step(self):
+        with LocalJob(sets=["train_steps=3", "learning_rate=0.1"]) as job:
+            job.start_worker(0, SHRINK.replace(
+                '    print("pushed"',
+                '    step.values["w"] = 2 * step.values["w"].astype(int)\n'
+                '    print("pushed"'))
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            np.testing.assert_allclose(tensor(job, "w", np.float32),
+                                       [0.729, -1.458], rtol=1e-6)
+
     def test_a_model_that_differs_is_refused_with_the_first_difference(self):
         with LocalJob(workers=2) as job:
             job.start_worker(0, SHRINK)
@@ -398,6 +408,8 @@ def text_of(call):
     return "nothing"
 
 print("A", text_of(lambda: lockstep.Worker({"w": np.zeros(2, np.int64)})))
+ragged = [[1, 2], [3]]
+print("Q", text_of(lambda: lockstep.Worker({"w": ragged})))
 for wrong in None, {"w": np.zeros(2)}:
     print("M", text_of(lambda: lockstep.Worker({"layer": wrong})))
 worker = lockstep.Worker({"w": np.ones(2, np.float32),
@@ -414,6 +426,8 @@ for step in worker.steps():
     for name, shape in ("w", 1), ("t", (1, 2)):
         rows = lockstep.Rows([1], np.ones(shape, complex))
         print("I", text_of(lambda: step.push({name: rows})))
+    print("R", text_of(lambda: step.push({"w": ragged})))
+    print("S", text_of(lambda: step.push({"t": lockstep.Rows([0, 1], ragged)})))
     for wrong in [1.9], [True]:
         print("J", text_of(lambda: lockstep.Rows(wrong, np.ones(1))))
     print("K", lockstep.Rows([], np.ones((0, 2))).indices.dtype)
@@ -442,6 +456,9 @@ print("H", text_of(lambda: step.push({"w": np.zeros(2)})))
                            'M TypeError: variable "layer" is a dict; give an',
                            "O TypeError: loss is array([0, 1, 2]); give a numb",
                            "P TypeError: figure \"norm\" is 'high'; give a nu",
+                           'Q ValueError: variable "w" cannot be an array',
+                           'R ValueError: the gradient of "w" cannot be an arr',
+                           "S ValueError: values of Rows cannot be an array",
                            "N TypeError: gradients is a tuple; give a dict",
                            "N TypeError: gradients is a NoneType; give a dict",
                            "F RuntimeError: this process was forked",
