@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -28,6 +30,9 @@ namespace {
 
 // A process has one log and one set of certificates, so one session.
 std::atomic<bool> has_session{false};
+
+// Of one pass: the sums over all passes of a job must fit into 64 bits.
+constexpr int64_t kMostExamples = std::numeric_limits<int32_t>::max();
 
 }  // namespace
 
@@ -411,6 +416,10 @@ absl::Status Session::Finish(double loss, int64_t examples) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProcess());
   Parts& parts = *parts_;
   LOCKSTEP_RETURN_IF_ERROR(parts.CheckGradients());
+  if (examples < 0 || examples > kMostExamples) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "examples is ", examples, "; it must be 0 to ", kMostExamples));
+  }
   // Backwards, so that each gradient is sent as soon as it is marked.
   for (size_t v = parts.handed_in.size(); v > 0; --v) {
     if (!parts.handed_in.has(v - 1)) LOCKSTEP_RETURN_IF_ERROR(Absent(v - 1));

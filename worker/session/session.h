@@ -293,7 +293,9 @@ class Session {
   void BeginReading();
   void EndReading();
   // Hands in the pass. Calls Absent() for all variables that are not ready.
-  // `loss` is the mean over `examples`.
+  // `loss` is the mean over `examples`, for the status; NaN: there is none.
+  //
+  //   kInvalidArgument  `examples` is negative, or more than 2^31 - 1
   absl::Status Finish(double loss, int64_t examples);
 
   // Returns the indices, below `num_examples`, of this worker's examples in a

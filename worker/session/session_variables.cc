@@ -16,6 +16,9 @@ absl::Status CheckVariables(const std::vector<SessionVariable>& variables) {
   absl::flat_hash_set<std::string> names;
   for (const SessionVariable& variable : variables) {
     const VariableSpec& spec = variable.spec;
+    if (spec.name.empty()) {
+      return absl::InvalidArgumentError("a variable has no name; give it one");
+    }
     if (!names.insert(spec.name).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("two variables have the name \"", spec.name,

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -198,6 +200,28 @@ TEST_F(SessionTest, AStepThatIsSkippedIsAnError) {
                        HasSubstr("handed in before")));
   EXPECT_OK((*session)->Finish(0, 8));
   Train(**session);
+}
+
+TEST_F(SessionTest, AnImpossibleNumberOfExamplesHandsNothingIn) {
+  LocalChief chief(job_);
+  auto server = StartServer(job_);
+  auto session = Join();
+  ASSERT_THAT(session, IsOk());
+  SessionStep step;
+  absl::StatusOr<Session::Turn> turn;
+  do {
+    turn = (*session)->Next(absl::Seconds(1), step);
+    ASSERT_THAT(turn, IsOk());
+  } while (*turn != Session::Turn::kStep);
+  for (const int64_t wrong : {int64_t{-3}, int64_t{1} << 31}) {
+    EXPECT_THAT((*session)->Finish(0, wrong),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("it must be 0 to 2147483647")));
+    EXPECT_TRUE((*session)->StepAgain().has_value());
+  }
+  EXPECT_OK((*session)->Finish(std::nan(""), 8));
+  Train(**session);
+  EXPECT_THAT((*session)->end(), IsOk());
 }
 
 TEST_F(SessionTest, NoGradientIsHandedInBeforeTheFirstStep) {

@@ -39,6 +39,7 @@ TEST(SessionVariablesTest, ImpossibleVariablesAreRefused) {
   };
   refused({}, "at least one variable");
   refused({{{.name = "w"}}, {{.name = "w"}}}, "two variables");
+  refused({{{.name = "w"}}, {{.name = ""}}}, "no name; give it one");
   refused({{{.name = "w", .shape = {0}}}}, "above 0");
   refused({{{.name = "w", .shape = {3}}, kBytes}}, "needs 12");
   refused({{{.name = "t", .row_cut = RowCut::kMod}}}, "a table needs rows");
