@@ -1,9 +1,11 @@
 """Buffers of a PyTorch model that are the same for all workers of a step."""
 
+import warnings
+
 import torch
 
 from ._torch_describe import sent_dtype
-from ._torch_values import as_dtype, current, place, view
+from ._torch_values import (as_dtype, current, level_of_program, place, view)
 
 
 class Buffers:
@@ -19,10 +21,12 @@ class Buffers:
       model: has them.
       named: their names and tensors.
       first: the number of the first one among the session's variables.
+      tells: warn of a complex buffer that a pass has changed.
     """
 
-    def __init__(self, model, named, first):
+    def __init__(self, model, named, first, tells):
         self._first = first
+        self._complex = _ComplexBuffers(model) if tells else None
         self._names = [name for name, _ in named]
         self._places = [place(model, name) for name in self._names]
         self._tensors = [tensor for _, tensor in named]
@@ -100,6 +104,8 @@ class Buffers:
         Raises: as begin(); RuntimeError: a new value is lost in its difference
           to the old one.
         """
+        if self._complex is not None:
+            self._complex.check()
         with torch.no_grad():
             for i, value in enumerate(self._values):
                 buffer = self._current(i).detach().to("cpu", value.dtype)
@@ -145,6 +151,38 @@ class Buffers:
                 f"{_text(like)} when the Worker was made: keep its shape and "
                 'dtype, or make the Worker with buffers="local"')
         return buffer
+
+
+class _ComplexBuffers:
+    """Warns, once, if a pass has changed a complex buffer of the state_dict.
+
+    The job does not average it, and it is in no checkpoint. Most of them are
+    constants, such as rotations of positions, and need neither.
+
+    Args:
+      model: has them.
+    """
+
+    def __init__(self, model):
+        kept = model.state_dict(keep_vars=True)
+        self._before = [
+            (name, *place(model, name), buffer, _version(buffer))
+            for name, buffer in model.named_buffers()
+            if name in kept and buffer.is_complex()]
+
+    def check(self):
+        for name, module, key, before, version in self._before:
+            now = current(module._buffers, key, before)
+            if now is before and _version(now) == version:
+                continue
+            self._before = []
+            warnings.warn(
+                f'buffer "{name}" is of {before.dtype}, and a pass has changed '
+                "it: the job averages floating-point buffers alone, so each "
+                "worker keeps its own, and no checkpoint has it; register "
+                "torch.view_as_real of it as the buffer", RuntimeWarning,
+                stacklevel=level_of_program())
+            return
 
 
 def _version(tensor):

@@ -122,8 +122,9 @@ class Places:
             if p is not None and p.requires_grad:
                 raise RuntimeError(
                     f'parameter "{name}" requires a gradient, and was frozen '
-                    "when the Worker was made: the job does not train it; "
-                    "unfreeze it before the Worker is made, or leave it frozen")
+                    "when the Worker was made: the job does not train it; make "
+                    "the Worker while it is unfrozen, and freeze it then, or "
+                    "leave it frozen")
         parts = self._parts_now()
         if (len(parts) != len(self._parts)
                 or not all(map(operator.is_, parts, self._parts))):

@@ -223,10 +223,10 @@ class Values:
             "alone; leave out optimizer.step(), limits of the weights and "
             "Embedding(max_norm=), and load or initialize values before the "
             "Worker is made",
-            RuntimeWarning, stacklevel=_level_of_program())
+            RuntimeWarning, stacklevel=level_of_program())
 
 
-def _level_of_program():
+def level_of_program():
     """The ``stacklevel``, for the caller, of the program's line."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and (

@@ -297,7 +297,7 @@ class Worker(_base.BaseWorker):
         self._tables = [
             module._join(self, i, table_name(key))
             for i, (key, module) in enumerate(tables)]
-        self._buffers = Buffers(model, shared, len(tables))
+        self._buffers = Buffers(model, shared, len(tables), buffers == "mean")
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
         self._places = Places(model)

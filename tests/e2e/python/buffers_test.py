@@ -162,6 +162,28 @@ for step in worker.steps():
                          torch.tensor([0, 1e30]).tolist())
         self.assertLess(float(trained.count[[1, 3]].abs().max()), 1e-4)
 
+    def test_a_complex_buffer_that_passes_change_is_told_once(self):
+        program = MODEL + """
+model.register_buffer("turns", torch.ones(2, dtype=torch.cfloat))
+model.register_buffer("sums", torch.ones(2, dtype=torch.cfloat))
+""" + JOIN + """
+for step in worker.steps():
+    CHANGE
+    step.backward(model(1))
+"""
+        told = 'RuntimeWarning: buffer "sums" is of torch.complex64, and a pass'
+        for change, joins, times in (
+                ("model.sums += 1j", JOIN, 1),
+                ("model.sums = 1j * model.sums", JOIN, 1), ("pass", JOIN, 0),
+                ("model.sums += 1j", JOIN.replace("l)", 'l, "local")'), 0)):
+            with TorchJob(sets=["train_steps=3"]) as job:
+                job.start_worker(0, program.replace("CHANGE", change).replace(
+                    JOIN, joins))
+                self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+                log = job.log("worker")
+                self.assertEqual(log.count(told), times, log)
+                self.assertEqual(log.count("RuntimeWarning"), times, log)
+
     def test_a_checkpoint_without_the_buffers_of_a_model_is_told(self):
         local = JOIN.replace("(model)", '(model, buffers="local")')
         with TorchJob(sets=["train_steps=2"]) as job:

@@ -114,6 +114,26 @@ lockstep.torch.Worker = replaced
         self.assertIn('parameter "head.weight" was not in the model', log)
         self.assertNotIn("ended", log)
 
+    def test_a_part_that_is_frozen_after_the_worker_is_trained_once_it_is_not(
+            self):
+        with TorchJob(sets=["train_steps=8", "learning_rate=0.1"]) as job:
+            job.start_worker(0, """
+import torch
+import lockstep.torch
+late, other = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+worker = lockstep.torch.Worker(torch.nn.ModuleList([late, other]))
+first = late.weight.item()
+for step in worker.steps():
+    print("late", step.number, late.weight.item() == first)
+    late.requires_grad_(step.number >= 3)
+    step.backward(late(other(torch.ones(2, 1))).mean())
+""")
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            log = job.log("worker")
+            for number in range(8):
+                self.assertIn(f"late {number} {number <= 3}", log)
+            self.assertNotIn("Warning", log)
+
     def test_models_of_torch_script_train_as_others(self):
         plain, _ = self.train("")
         for script in ("model = torch.jit.script(model)",
