@@ -48,7 +48,10 @@ class Checkpoint:
         self.step = step
 
     def values(self):
-        """Returns the numpy arrays by name, read-only; bfloat16 as float32."""
+        """Returns the numpy arrays by name, read-only; bfloat16 as float32.
+
+        As ``averaged`` of the Evaluator says, they are values or averages.
+        """
         return {name: checkpoint.array(*tensor)
                 for name, tensor in self._tensors.items()}
 
@@ -85,18 +88,24 @@ class Evaluator:
     Args:
       name: the job's name, to refuse another one; None: any.
       tf_config, tls_dir, log_level: as lockstep.Worker.
+      averaged: true: checkpoints have the moving averages of variables of which
+        the job keeps some, in place of the values. None: as the job's
+        ``moving_average.evaluate`` says; true where there is no job to join.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
       ValueError: TF_CONFIG is malformed, or its task is no evaluator.
     """
 
+    _averaged = False
+
     def __init__(self, name=None, tf_config=None, tls_dir=None, log_level=None,
-                 chief_wait=600.0):
+                 chief_wait=600.0, averaged=None):
         _session.check_process()
         self._only = os.environ.get(_CHECKPOINT)
         if self._only:
             self._native = _Printer()
+            self._averaged = averaged is None or bool(averaged)
             return
         tf_config, tls_dir, name, log_level, with_parent = _session.membership(
             name, tf_config, tls_dir, log_level)
@@ -107,6 +116,8 @@ class Evaluator:
         code, message, exit_code = _signals.wait(self._native.join)
         if code != "OK":
             raise _session.exception_of(code, message, exit_code)
+        self._averaged = (self._native.scores_averages() if averaged is None
+                          else bool(averaged))
         # The job hears of the exception that ends the program, also if that has
         # nothing but the loop, which the exception ends first.
         native = self._native
@@ -177,7 +188,7 @@ class Evaluator:
             directory, name = os.path.split(os.path.abspath(self._only))
             # The folder of a checkpoint is step-NUMBER.
             step = int(name.rpartition("-")[2])
-            yield self._open(*checkpoint.read(directory, step))
+            yield self._open(*checkpoint.read(directory, step, self._averaged))
             return
         _, directory = self._native.job()
         if not directory:
@@ -241,7 +252,8 @@ class Evaluator:
             newest = _newest_in(directory)
             if newest is None or newest == last:
                 return newest, None
-            found = self._open(*checkpoint.read(directory, newest[0]))
+            found = self._open(*checkpoint.read(directory, newest[0],
+                                                self._averaged))
         except FileNotFoundError:
             return None, None  # it was removed for a newer one
         except ValueError:

@@ -17,7 +17,7 @@ class Evaluator(_evaluator.Evaluator):
 
     Args:
       model: as for Worker.
-      name, tf_config, tls_dir, log_level: as lockstep.Evaluator.
+      name, tf_config, tls_dir, log_level, averaged: as lockstep.Evaluator.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.

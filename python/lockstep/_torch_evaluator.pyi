@@ -10,4 +10,5 @@ class Evaluator(_evaluator.Evaluator):
                  tf_config: Union[str, "os.PathLike[str]", None] = None,
                  tls_dir: Union[str, "os.PathLike[str]", None] = None,
                  log_level: Optional[str] = None,
-                 chief_wait: float = 600.0) -> None: ...
+                 chief_wait: float = 600.0,
+                 averaged: Optional[bool] = None) -> None: ...

@@ -96,7 +96,7 @@ def table_name(key):
     return f"{key}.weight" if key else "weight"
 
 
-def load(model, directory, step=None):
+def load(model, directory, step=None, averaged=False):
     """Copies a checkpoint's values into ``model``, buffers and tables too.
 
     Frozen parameters get the values that the checkpoint has of them. Warns of
@@ -105,6 +105,8 @@ def load(model, directory, step=None):
     Args:
       directory: the job's checkpoint.directory.
       step: which checkpoint; None: the newest.
+      averaged: of variables of which the job keeps moving averages
+        (``moving_average``), copy these in place of the values.
 
     Returns: the step.
     Raises:
@@ -114,6 +116,6 @@ def load(model, directory, step=None):
         device.
     """
     check_model(model)
-    found, tensors = checkpoint.read(directory, step)
+    found, tensors = checkpoint.read(directory, step, averaged)
     fill(model, found, tensors)
     return found

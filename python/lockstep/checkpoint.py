@@ -11,6 +11,9 @@ import numpy as np
 _DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64,
            "I64": np.int64, "BF16": np.uint16}
 
+# What a checkpoint's file of the optimizer has behind the name of a variable.
+_AVERAGE = "/ExponentialMovingAverage"
+
 
 class Damaged(ValueError):
     """The files of a checkpoint are not those that were written."""
@@ -77,10 +80,47 @@ def _check(folder, name, data):
                          "another checkpoint")
 
 
-def read(directory, step=None):
+def _read_file(folder, name, ending=""):
+    """Returns a dict of the tensors whose names have an ending.
+
+    Raises: Damaged.
+    """
+    path = os.path.join(folder, name)
+    try:
+        data = np.memmap(path, dtype=np.uint8, mode="r")
+        # Changed bytes are values, too, if nothing but their hash is wrong.
+        if not ending:
+            _check(folder, name, data)
+        # The length of the header, the header in JSON, the bytes of the
+        # tensors.
+        (length,) = struct.unpack("<Q", data[:8].tobytes())
+        header = json.loads(data[8:8 + length].tobytes())
+        tensors = {}
+        for key, entry in header.items():
+            if key == "__metadata__" or not key.endswith(ending):
+                continue
+            begin, end = entry["data_offsets"]
+            memory = data[8 + length + begin:8 + length + end]
+            if len(memory) != end - begin:
+                raise ValueError(f'"{key}" ends behind the end of the file')
+            tensors[key] = (entry["dtype"], entry["shape"], memory)
+        # A file of which nothing is used may be large.
+        if ending and tensors:
+            _check(folder, name, data)
+    except (struct.error, ValueError, KeyError, TypeError,
+            AttributeError) as error:
+        raise Damaged(f"{path} is damaged: {error}") from error
+    return tensors
+
+
+def read(directory, step=None, averaged=False):
     """Returns (step, dict from name to (type, shape, bytes as uint8 array)).
 
     Types are those of safetensors: "F32", "BF16", ...
+
+    Args:
+      averaged: of variables of which the job keeps moving averages
+        (``moving_average``), return these in place of the values.
 
     Raises:
       FileNotFoundError: there is no such checkpoint; names those there are.
@@ -98,25 +138,9 @@ def read(directory, step=None):
             f"{directory} has no checkpoint of step {step}; it has "
             f"{', '.join(map(str, there))}")
     folder = os.path.join(directory, _folder(step))
-    path = os.path.join(folder, "model.safetensors")
-    try:
-        data = np.memmap(path, dtype=np.uint8, mode="r")
-        # Changed bytes are values, too, if nothing but their hash is wrong.
-        _check(folder, "model.safetensors", data)
-        # The length of the header, the header in JSON, the bytes of the
-        # tensors.
-        (length,) = struct.unpack("<Q", data[:8].tobytes())
-        header = json.loads(data[8:8 + length].tobytes())
-        tensors = {}
-        for name, entry in header.items():
-            if name == "__metadata__":
-                continue
-            begin, end = entry["data_offsets"]
-            memory = data[8 + length + begin:8 + length + end]
-            if len(memory) != end - begin:
-                raise ValueError(f'"{name}" ends behind the end of the file')
-            tensors[name] = (entry["dtype"], entry["shape"], memory)
-    except (struct.error, ValueError, KeyError, TypeError,
-            AttributeError) as error:
-        raise Damaged(f"{path} is damaged: {error}") from error
+    tensors = _read_file(folder, "model.safetensors")
+    if averaged:
+        averages = _read_file(folder, "optimizer.safetensors", _AVERAGE)
+        tensors.update((key[:-len(_AVERAGE)], average)
+                       for key, average in averages.items())
     return step, tensors

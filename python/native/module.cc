@@ -383,6 +383,8 @@ class PyEvaluation {
     return {evaluation_->job_name(), evaluation_->checkpoint_directory()};
   }
 
+  bool ScoresAverages() const { return evaluation_->scores_averages(); }
+
   void Report(int64_t step,
               const std::vector<std::pair<std::string, double>>& named) {
     std::vector<NamedFigure> figures;
@@ -413,6 +415,7 @@ void DefineEvaluation(py::module_& module) {
       .def("joins", &PyEvaluation::Joins)
       .def("end", &PyEvaluation::End)
       .def("job", &PyEvaluation::Job)
+      .def("scores_averages", &PyEvaluation::ScoresAverages)
       .def("report", &PyEvaluation::Report)
       .def("set_trouble", &PyEvaluation::SetTrouble)
       .def("leave", &PyEvaluation::Leave)

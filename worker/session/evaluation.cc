@@ -35,6 +35,7 @@ struct Evaluation::Parts {
   bool joined = false;
   int joins = 0;
   std::string job_name;
+  bool scores_averages = true;
   std::string directory;
   absl::Status end;
 };
@@ -83,6 +84,7 @@ absl::Status Evaluation::Join() {
   ++parts_->joins;
   parts_->job_name = membership->job.name;
   parts_->directory = membership->job.checkpoint.directory;
+  parts_->scores_averages = membership->job.moving_average.evaluate;
   return absl::OkStatus();
 }
 
@@ -121,6 +123,8 @@ const std::string& Evaluation::checkpoint_directory() const {
 }
 
 const std::string& Evaluation::job_name() const { return parts_->job_name; }
+
+bool Evaluation::scores_averages() const { return parts_->scores_averages; }
 
 absl::Status Evaluation::Report(int64_t step,
                                 const std::vector<NamedFigure>& figures) {

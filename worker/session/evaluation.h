@@ -73,6 +73,9 @@ class Evaluation {
   // Valid after Join().
   const std::string& checkpoint_directory() const;
   const std::string& job_name() const;
+  // The job's moving_average.evaluate: true if figures should be those of the
+  // moving averages, of variables that have one. Valid after Join().
+  bool scores_averages() const;
 
   // Reports the figures of the checkpoint of a step.
   //

@@ -1,5 +1,7 @@
-"""Models without values are neither trained nor loaded."""
+"""What models get of a checkpoint: nothing without values, or averages."""
 
+import os
+import subprocess
 import sys
 import unittest
 
@@ -11,8 +13,27 @@ except ImportError:
     print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch (Debian: python3-torch)")
     sys.exit(77)
 
+import lockstep.torch
+from local_job import BIN, TorchJob
 from lockstep._torch_describe import describe
 from lockstep._torch_load import fill, shared_buffers
+
+# A step leaves 0.9 of the weight.
+MODEL = """
+import torch
+import lockstep.torch
+model = torch.nn.Linear(1, 1, bias=False)
+torch.nn.init.ones_(model.weight)
+"""
+WORKER = MODEL + """
+for step in lockstep.torch.Worker(model).steps():
+    step.backward(model.weight.pow(2).sum() / 2)
+"""
+EVALUATOR = MODEL + """
+for checkpoint in lockstep.torch.Evaluator(model).checkpoints():
+    print(f"scored {checkpoint.step}: {model.weight.item():.4f}", flush=True)
+    checkpoint.report(w=model.weight.item())
+"""
 
 
 def ones(*shape):
@@ -48,6 +69,43 @@ class LoadTest(unittest.TestCase):
     def test_a_parameter_without_a_shape_is_named(self):
         with self.assertRaisesRegex(ValueError, '"weight" has no shape yet'):
             fill(torch.nn.LazyLinear(2), 5, {"weight": ones(2, 3)})
+
+    def test_evaluators_score_the_averages_if_the_job_says_so(self):
+        value = average = 1.0
+        for _ in range(4):
+            value *= 0.9
+            average += 0.5 * (value - average)
+        for scored, evaluate in (average, "true"), (value, "false"):
+            with TorchJob(evaluator=True, sets=[
+                    "train_steps=4", "learning_rate=0.1",
+                    "moving_average.decay=0.5",
+                    f"moving_average.evaluate={evaluate}"]) as job:
+                job.start_worker(0, WORKER)
+                job.start_program("evaluator", 0, EVALUATOR)
+                self.assertEqual(job.wait("evaluator"), 0,
+                                 job.log("evaluator"))
+                self.assertIn(f"scored 4: {scored:.4f}", job.log("evaluator"))
+                self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+                directory = job.path("checkpoints")
+                done = subprocess.run(
+                    [os.path.join(BIN, "lockstep"), "evaluate", "--checkpoints",
+                     directory, "--", sys.executable, "-c", EVALUATOR],
+                    capture_output=True, text=True)
+                self.assertIn(f"scored 4: {average:.4f}", done.stdout,
+                              done.stderr)
+                model = torch.nn.Linear(1, 1, bias=False)
+                for averaged, wanted in (False, value), (True, average):
+                    lockstep.torch.load(model, directory, averaged=averaged)
+                    self.assertAlmostEqual(model.weight.item(), wanted, places=5)
+                # A file that is not needed may be damaged.
+                file = os.path.join(directory, "step-00000004",
+                                    "optimizer.safetensors")
+                with open(file, "r+b") as f:
+                    f.seek(-1, os.SEEK_END)
+                    f.write(b"\x7f")
+                lockstep.torch.load(model, directory)
+                with self.assertRaisesRegex(ValueError, "optimizer.*sha256 is"):
+                    lockstep.torch.load(model, directory, averaged=True)
 
 
 if __name__ == "__main__":

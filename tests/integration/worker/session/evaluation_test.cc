@@ -43,11 +43,13 @@ class EvaluationTest : public ::testing::Test {
 };
 
 TEST_F(EvaluationTest, TheJobWaitsForTheFiguresOfItsLastCheckpoint) {
+  job_.job().moving_average = {.decay = 0.9, .evaluate = false};
   LocalChief chief(job_);
   auto evaluation = Make();
   ASSERT_THAT(evaluation, IsOk());
   ASSERT_OK((*evaluation)->Join());
   EXPECT_EQ((*evaluation)->job_name(), job_.job().name);
+  EXPECT_FALSE((*evaluation)->scores_averages());
   auto server = StartServer(job_);
   auto worker = StartWorker(job_);
 
