@@ -89,15 +89,15 @@ class Evaluator:
       name: the job's name, to refuse another one; None: any.
       tf_config, tls_dir, log_level: as lockstep.Worker.
       averaged: true: checkpoints have the moving averages of variables of which
-        the job keeps some, in place of the values. None: as the job's
-        ``moving_average.evaluate`` says; true where there is no job to join.
+        the job keeps some, in place of the values. None: if there are any, and
+        the job's ``moving_average.evaluate`` is true, its default.
 
     Raises:
       JobFailed, JobStopped, Refused: with the chief's reason.
       ValueError: TF_CONFIG is malformed, or its task is no evaluator.
     """
 
-    _averaged = False
+    _averaged = False  # as checkpoint.read() takes it
 
     def __init__(self, name=None, tf_config=None, tls_dir=None, log_level=None,
                  chief_wait=600.0, averaged=None):
@@ -105,7 +105,7 @@ class Evaluator:
         self._only = os.environ.get(_CHECKPOINT)
         if self._only:
             self._native = _Printer()
-            self._averaged = averaged is None or bool(averaged)
+            self._averaged = averaged
             return
         tf_config, tls_dir, name, log_level, with_parent = _session.membership(
             name, tf_config, tls_dir, log_level)
@@ -116,8 +116,8 @@ class Evaluator:
         code, message, exit_code = _signals.wait(self._native.join)
         if code != "OK":
             raise _session.exception_of(code, message, exit_code)
-        self._averaged = (self._native.scores_averages() if averaged is None
-                          else bool(averaged))
+        if averaged is not None or self._native.scores_averages():
+            self._averaged = averaged
         # The job hears of the exception that ends the program, also if that has
         # nothing but the loop, which the exception ends first.
         native = self._native

@@ -113,9 +113,9 @@ def load(model, directory, step=None, averaged=False):
       FileNotFoundError: there is no such checkpoint.
       ValueError: a parameter that requires a gradient is missing in it, or a
         parameter or buffer has another shape, or no values, as on the meta
-        device.
+        device; or ``averaged`` is true, and there is no average.
     """
     check_model(model)
-    found, tensors = checkpoint.read(directory, step, averaged)
+    found, tensors = checkpoint.read(directory, step, bool(averaged))
     fill(model, found, tensors)
     return found

@@ -120,11 +120,13 @@ def read(directory, step=None, averaged=False):
 
     Args:
       averaged: of variables of which the job keeps moving averages
-        (``moving_average``), return these in place of the values.
+        (``moving_average``), return these in place of the values. None: if
+        there are any.
 
     Raises:
       FileNotFoundError: there is no such checkpoint; names those there are.
       Damaged: a ValueError, with the file.
+      ValueError: ``averaged`` is true, and there is no average.
     """
     there = steps(directory)
     if step is None and there:
@@ -139,8 +141,13 @@ def read(directory, step=None, averaged=False):
             f"{', '.join(map(str, there))}")
     folder = os.path.join(directory, _folder(step))
     tensors = _read_file(folder, "model.safetensors")
-    if averaged:
+    if averaged or averaged is None:
         averages = _read_file(folder, "optimizer.safetensors", _AVERAGE)
+        if averaged and not averages:
+            raise ValueError(
+                f"the checkpoint of step {step} in {directory} has no moving "
+                "averages: leave averaged=True out, or set moving_average.decay "
+                "in the job")
         tensors.update((key[:-len(_AVERAGE)], average)
                        for key, average in averages.items())
     return step, tensors

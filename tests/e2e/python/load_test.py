@@ -107,6 +107,20 @@ class LoadTest(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "optimizer.*sha256 is"):
                     lockstep.torch.load(model, directory, averaged=True)
 
+    def test_averages_that_a_job_does_not_keep_are_refused(self):
+        with TorchJob(evaluator=True, sets=["train_steps=2"]) as job:
+            job.start_worker(0, WORKER)
+            job.start_program("evaluator", 0, EVALUATOR.replace(
+                "(model)", "(model, averaged=True)"))
+            refused = "step 2 .* has no moving averages: leave averaged=True out"
+            self.assertEqual(job.wait("evaluator"), 1, job.log("evaluator"))
+            self.assertRegex(job.log("evaluator"), refused)
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            model = torch.nn.Linear(1, 1, bias=False)
+            with self.assertRaisesRegex(ValueError, refused):
+                lockstep.torch.load(model, job.path("checkpoints"),
+                                    averaged=True)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
