@@ -46,7 +46,7 @@ absl::Status CallUntilUp(
     const absl::Status status = FromServerStatus(call(&context));
     if (!absl::IsUnavailable(status) ||
         Clock::Real().Now() - began >= kPatience) {
-      return status;
+      return ExplainUnserved(status, context.peer());
     }
     absl::SleepFor(pause);
     pause = std::min(2 * pause, Backoff::kLongestPause);

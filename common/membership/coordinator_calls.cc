@@ -23,8 +23,8 @@ void CoordinatorCalls::Prepare(absl::Duration deadline,
   context.set_wait_for_ready(wait_for_connection);
 }
 
-absl::Status CoordinatorCalls::ToStatus(const grpc::Status& status) {
-  return FromGrpcStatus(status);
+absl::Status CoordinatorCalls::ToStatus(const grpc::Status& status) const {
+  return ExplainUnserved(FromGrpcStatus(status), address_);
 }
 
 absl::Status CoordinatorCalls::ReportTrace(

@@ -62,7 +62,7 @@ class CoordinatorCalls {
  private:
   static void Prepare(absl::Duration deadline, bool wait_for_connection,
                       grpc::ClientContext& context);
-  static absl::Status ToStatus(const grpc::Status& status);
+  absl::Status ToStatus(const grpc::Status& status) const;
 
   const std::string address_;
   const std::shared_ptr<grpc::Channel> channel_;

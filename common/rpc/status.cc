@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/text/plain_text.h"
 #include "common/text/utf8.h"
 #include "common/wire/status_detail.h"
@@ -58,6 +59,15 @@ absl::Status FromServerStatus(const grpc::Status& status, bool cancelled_here) {
   absl::Status from = FromGrpcStatus(status);
   if (!absl::IsCancelled(from) || cancelled_here) return from;
   return absl::UnavailableError("the server ended the call");
+}
+
+absl::Status ExplainUnserved(const absl::Status& status,
+                             absl::string_view peer) {
+  if (!absl::IsUnimplemented(status)) return status;
+  return absl::UnimplementedError(absl::StrCat(
+      "the process at ", peer, " does not serve this call: it is another ",
+      "program, another kind of task, or of another version; correct the ",
+      "address", status.message().empty() ? "" : ": ", status.message()));
 }
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 #define LOCKSTEP_COMMON_RPC_STATUS_H_
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "grpcpp/support/status.h"
 
 namespace lockstep {
@@ -20,6 +21,12 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 // kCancelled, unless this process has cancelled the call (`cancelled_here`).
 absl::Status FromServerStatus(const grpc::Status& status,
                               bool cancelled_here = false);
+
+// Returns `status` of a call to `peer`, such as "127.0.0.1:2222". gRPC's
+// kUnimplemented, with which another program or another kind of task answers,
+// gets a message that names the peer and the fix; gRPC's own may be empty.
+absl::Status ExplainUnserved(const absl::Status& status,
+                             absl::string_view peer);
 
 }  // namespace lockstep
 

@@ -42,6 +42,10 @@ absl::Status ExplainCall(const grpc::Status& status, const std::string& address,
         : !advice.empty() ? advice
                           : "check the address and that the job runs"));
   }
+  if (absl::IsUnimplemented(plain)) {
+    return ExplainUnserved(absl::UnimplementedError(Printable(plain.message())),
+                           address);
+  }
   // gRPC's own texts, such as "GOAWAY received", do not say that.
   const absl::string_view lost =
       plain.code() == absl::StatusCode::kUnavailable

@@ -93,8 +93,11 @@ void ServerChannel::CallAlone(const std::string& method,
 // channel, and gRPC crashes when a channel ends in the thread that runs
 // callbacks.
 void ServerChannel::Done(InFlight* call) {
-  call->callback(FromServerStatus(call->status, IsCancelled()),
-                 std::move(call->response));
+  absl::Status status = FromServerStatus(call->status, IsCancelled());
+  if (absl::IsUnimplemented(status)) {
+    status = ExplainUnserved(status, call->context.peer());
+  }
+  call->callback(std::move(status), std::move(call->response));
   // Releases the callback's objects before the lock: they may be the last
   // owners of something that calls this channel.
   call->callback = nullptr;

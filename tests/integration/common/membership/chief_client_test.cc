@@ -72,6 +72,17 @@ TEST(ChiefClientTest, RegistrationSaysThatOnlyTheChiefHasCertificates) {
                              HasSubstr("speaks TLS"), HasSubstr("--tls_dir"))));
 }
 
+// Such as a worker, whose server answers questions for its health alone.
+TEST(ChiefClientTest, RegistrationSaysThatAnotherTaskIsTakenForTheChief) {
+  const auto server = GrpcServer::Start("127.0.0.1:0", {}).value();
+  ChiefClient client(WorkerOf(*server));
+
+  EXPECT_THAT(client.Register(),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr(absl::StrCat("127.0.0.1:", server->port(),
+                                              " does not serve this call"))));
+}
+
 TEST(ChiefClientTest, WaitForTheChiefEndsWhenToldSo) {
   ChiefClient::Options options;
   options.address = kNobody;

@@ -16,6 +16,7 @@ using ::testing::EndsWith;
 using ::testing::Gt;
 using ::testing::Le;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST(GrpcStatusTest, CodesAndMessagesSurviveBothWays) {
   EXPECT_OK(FromGrpcStatus(ToGrpcStatus(absl::OkStatus())));
@@ -35,6 +36,19 @@ TEST(GrpcStatusTest, CallThatAServerCancelsMayBeRepeated) {
   EXPECT_EQ(FromServerStatus(ToGrpcStatus(absl::AbortedError("why"))),
             absl::AbortedError("why"));
   EXPECT_OK(FromServerStatus(grpc::Status::OK));
+}
+
+TEST(GrpcStatusTest, CallThatAnotherProgramAnswersNamesItsAddress) {
+  EXPECT_THAT(ExplainUnserved(absl::UnimplementedError(""), "h:1"),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(StartsWith("the process at h:1 does not serve"),
+                             EndsWith("correct the address"))));
+  EXPECT_THAT(ExplainUnserved(absl::UnimplementedError("no method"), "h:1"),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       EndsWith("correct the address: no method")));
+  EXPECT_EQ(ExplainUnserved(absl::AbortedError("why"), "h:1"),
+            absl::AbortedError("why"));
+  EXPECT_OK(ExplainUnserved(absl::OkStatus(), "h:1"));
 }
 
 TEST(GrpcStatusTest, DetailSurvivesBothWays) {

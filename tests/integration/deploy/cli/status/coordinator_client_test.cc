@@ -59,6 +59,15 @@ TEST(CoordinatorClientTest, WordsOfAChiefCannotSteerTheTerminal) {
             "the chief at 127.0.0.1:1: no?[2J?yes");
 }
 
+TEST(CoordinatorClientTest, AnotherTaskIsNotTakenForTheChief) {
+  const grpc::Status unknown(grpc::StatusCode::UNIMPLEMENTED, "");
+
+  EXPECT_THAT(ExplainCall(unknown, kNobody, kPatience),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("127.0.0.1:1 does not serve this call"),
+                             HasSubstr("correct the address"))));
+}
+
 TEST(CoordinatorClientTest, AnAbsentChiefIsWaitedForAWhile) {
   EXPECT_THAT(CoordinatorClient(kNobody).GetStatus(absl::Milliseconds(300)),
               StatusIs(absl::StatusCode::kDeadlineExceeded,

@@ -22,6 +22,7 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 using Size = worker::ServerChannel::Size;
@@ -211,6 +212,18 @@ class OldService final : public grpc::CallbackGenericService {
   Mutex mutex_;
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
 };
+
+TEST(ServerChannelToAnotherTaskTest, CallNamesItsAddress) {
+  const auto server = GrpcServer::Start("127.0.0.1:0", {}).value();
+  const std::string address = absl::StrCat("127.0.0.1:", server->port());
+  worker::CallPoller poller;
+  worker::ServerChannel channel(poller, address, 1);
+
+  EXPECT_THAT(
+      Start(channel, "a", absl::Minutes(1), Size::kLarge).get().first,
+      StatusIs(absl::StatusCode::kUnimplemented,
+               HasSubstr(absl::StrCat(address, " does not serve this call"))));
+}
 
 class ServerChannelWithoutStreamsTest : public ::testing::Test {
  protected:
