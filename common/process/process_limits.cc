@@ -1,5 +1,6 @@
 #include "common/process/process_limits.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -111,6 +112,22 @@ absl::Status CheckThreads(int count) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckFiles(int count) {
+  std::vector<int> files;
+  while (static_cast<int>(files.size()) < count) {
+    const int file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (file < 0) break;
+    files.push_back(file);
+  }
+  for (const int file : files) close(file);
+  if (static_cast<int>(files.size()) == count) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "only ", files.size(), " of ", count,
+      " more files and connections can be open at once; raise the limit of "
+      "open files (ulimit -n, LimitNOFILE), ",
+      Soft(RLIMIT_NOFILE)));
 }
 
 void ExplainMissingThreads(int code) {

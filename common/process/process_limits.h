@@ -17,6 +17,12 @@ void RaiseFileLimit();
 //   kResourceExhausted  they cannot be created; names the limits in question
 absl::Status CheckThreads(int count);
 
+// Opens `count` descriptors at once and closes them again. Without descriptors
+// gRPC makes no connections or ends the process; this check finds that early.
+//
+//   kResourceExhausted  they cannot be opened; names the limit and its value
+absl::Status CheckFiles(int count);
+
 // Returns the limits on this process's threads with their values: "processes of
 // this user (ulimit -u) ...".
 std::string ThreadLimits();

@@ -45,6 +45,9 @@ constexpr absl::Duration kHealthTime = absl::Seconds(2);
 // About the number of threads of gRPC and Lockstep before the first step,
 // without the computing threads.
 constexpr int kThreads = 16;
+// About the number of descriptors of a process that are no connections to other
+// tasks.
+constexpr int kFiles = 24;
 
 // Labels of this process, for its metrics.
 MetricLabels OwnLabels() {
@@ -69,6 +72,18 @@ std::map<std::string, TaskId> PeersOf(const Cluster& cluster) {
   const absl::StatusOr<std::string> chief = cluster.Address(cluster.chief());
   if (chief.ok()) peers[*chief] = TaskId{TaskType::kChief, 0};
   return peers;
+}
+
+// The tasks with which this process has connections: those that register with
+// the chief or call a server, or the servers that a worker calls.
+int CountPeers(const Cluster& cluster) {
+  const TaskType own = cluster.self().type;
+  const bool calls_only =
+      own == TaskType::kWorker || own == TaskType::kEvaluator;
+  if (calls_only && !cluster.IsChief() && !cluster.hosts_mirrors()) {
+    return cluster.num_ps();
+  }
+  return static_cast<int>(PeersOf(cluster).size());
 }
 
 // The names by which others may ask this process for its status.
@@ -328,6 +343,7 @@ absl::StatusOr<Cluster> StartProcess(const CommonFlags& flags,
   LOCKSTEP_RETURN_IF_ERROR(InitLog(cluster.self().ToString(), flags.log_level));
   LOCKSTEP_RETURN_IF_ERROR(ArmFaultFromEnvironment());
   LOCKSTEP_RETURN_IF_ERROR(CheckThreads(kThreads));
+  LOCKSTEP_RETURN_IF_ERROR(CheckFiles(kFiles + CountPeers(cluster)));
   LOCKSTEP_RETURN_IF_ERROR(Secure(flags, cluster));
   ReturnFreeMemoryEveryMinute();
   for (const std::string& warning : cluster.warnings()) {

@@ -37,6 +37,8 @@ namespace {
 constexpr absl::Duration kCertificatesLast = absl::Hours(24 * 365);
 // About the number of threads that gRPC and the launcher make.
 constexpr int kThreads = 16;
+// About the number of descriptors that both open.
+constexpr int kFiles = 16;
 
 std::string TemporaryDirectory() {
   const char* directory = getenv("TMPDIR");
@@ -453,6 +455,7 @@ absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
   LOCKSTEP_RETURN_IF_ERROR(ReadJob(request, job, setup));
   LOCKSTEP_RETURN_IF_ERROR(CheckGpus(request.gpus));
   LOCKSTEP_RETURN_IF_ERROR(CheckThreads(kThreads));
+  LOCKSTEP_RETURN_IF_ERROR(CheckFiles(kFiles));
   LOCKSTEP_RETURN_IF_ERROR(TakePorts(request, setup));
   LOCKSTEP_RETURN_IF_ERROR(TakeStatusPort(request, setup));
   LaunchOptions options = {

@@ -1,5 +1,6 @@
 #include "common/process/process_limits.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -14,6 +15,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -36,6 +38,28 @@ TEST(ProcessLimitsTest, TooFewThreadsNameTheLimits) {
       AllOf(HasSubstr("of 20 threads can be made"),
             HasSubstr("processes of a user (ulimit -u) 1,"),
             HasSubstr("pids.max"), HasSubstr("ulimit -v")));
+}
+
+TEST(ProcessLimitsTest, FilesThatCanBeOpenedAreEnough) {
+  EXPECT_OK(CheckFiles(20));
+  EXPECT_OK(CheckFiles(0));
+}
+
+TEST(ProcessLimitsTest, TooFewFilesNameTheLimit) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 16;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+
+  EXPECT_THAT(CheckFiles(20),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("of 20 more files"),
+                             HasSubstr("ulimit -n"), HasSubstr(", 16"))));
+
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  // The check leaves none open.
+  for (int i = 0; i < 1000; ++i) ASSERT_OK(CheckFiles(20));
 }
 
 TEST(ProcessLimitsTest, MissingThreadEndsTheProcessWithWords) {

@@ -1,6 +1,7 @@
 // The flags of `lockstep run`, in this process.
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -78,6 +79,20 @@ TEST_F(RunCommandFlagsTest, TooFewThreadsAreNamedBeforeATaskIsStarted) {
         _exit(code);
       },
       ::testing::ExitedWithCode(2), HasSubstr("threads can be made"));
+}
+
+TEST_F(RunCommandFlagsTest, TooFewFilesAreNamedBeforeATaskIsStarted) {
+  Parse({"batch_size=2", "--set", "train_steps=1", "--set", "1", "--workers",
+         "run"});
+  const rlimit few = {16, 16};
+  EXPECT_EXIT(
+      {
+        if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(1);
+        const int code = Run({"/bin/true"});
+        std::cerr << err_.str();
+        _exit(code);
+      },
+      ::testing::ExitedWithCode(2), HasSubstr("limit of open files"));
 }
 
 }  // namespace
