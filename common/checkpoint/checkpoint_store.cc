@@ -112,6 +112,11 @@ absl::StatusOr<CheckpointReader> CheckpointStore::Open(int64_t step) const {
 absl::StatusOr<CheckpointReader> CheckpointStore::OpenLatest() const {
   LOCKSTEP_ASSIGN_OR_RETURN(const LatestCheckpoint latest, Latest());
   if (latest.manifest.has_value()) return Open(latest.manifest->global_step);
+  if (!latest.warnings.empty()) {
+    return absl::DataLossError(
+        absl::StrCat("none of the ", latest.warnings.size(), " checkpoints in ",
+                     directory_, " is complete; ", latest.warnings.front()));
+  }
   return absl::NotFoundError(
       absl::StrCat("there is no checkpoint in ", directory_,
                    "; give the checkpoint.directory of a job"));

@@ -69,6 +69,7 @@ class CheckpointStore {
   // Opens the newest complete checkpoint.
   //
   //   kNotFound  there is none
+  //   kDataLoss  all are damaged; says what is wrong with the newest
   absl::StatusOr<CheckpointReader> OpenLatest() const;
 
   // Compares every file with its hash, and opens the checkpoint.

@@ -110,6 +110,17 @@ TEST_F(CheckpointStoreTest, TheNewestSoundOneIsOpenedIfThereIsOne) {
   EXPECT_EQ(checkpoint->manifest().global_step, 10);
 }
 
+TEST_F(CheckpointStoreTest, DamageOfTheOnlyOnesIsNotTakenForTheirAbsence) {
+  ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20}));
+  Damage(10);
+  Damage(20);
+
+  EXPECT_THAT(store_.OpenLatest(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("none of the 2 checkpoints"),
+                             HasSubstr(FileOf(20, kModelFile)))));
+}
+
 TEST_F(CheckpointStoreTest, DamagedCheckpointIsPassedOverWithAWarning) {
   ASSERT_NO_FATAL_FAILURE(WriteSteps({10, 20, 30}));
   Damage(20);
