@@ -79,7 +79,7 @@ void TuneProcess() {
   mallopt(M_ARENA_MAX, 1);
   UseHugePagesForHeap();
   RaiseFileLimit();
-  ExplainMissingThreads(kExitLost);
+  ExplainMissingResources(kExitLost);
 }
 
 void PreferThisThread() {

@@ -40,7 +40,8 @@ void PrepareProcess();
 // it. ReturnFreeMemory() returns the rest of spikes.
 //
 // Raises the limit of open files to the maximum that the system allows. If the
-// process ends because a thread cannot be created, it names the limit.
+// process ends because a thread cannot be created or there is no memory, it
+// names the limit.
 void TuneProcess();
 
 // Raises the priority of the calling thread above computing threads, if the

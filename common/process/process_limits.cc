@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -27,9 +28,16 @@ std::string Soft(int resource) {
                                          : absl::StrCat(limit.rlim_cur);
 }
 
-std::string TasksOfGroup() {
-  const std::optional<uint64_t> limit = LimitOfGroups(kTasksOfGroup);
+std::string OfGroup(const GroupLimit& kind) {
+  const std::optional<uint64_t> limit = LimitOfGroups(kind);
   return limit.has_value() ? absl::StrCat(*limit) : "unlimited";
+}
+
+std::string MemoryLimits() {
+  return absl::StrCat(
+      "raise the limit that is in the way: bytes of address space (ulimit -v) ",
+      Soft(RLIMIT_AS), ", memory of the control group (MemoryMax, memory.max) ",
+      OfGroup(kMemoryOfGroup));
 }
 
 // Threads that wait for one another, so that all exist at the same time.
@@ -63,6 +71,13 @@ class Crowd {
 std::terminate_handler other_handler = nullptr;
 int exit_code = 1;
 
+[[noreturn]] void EndWith(const std::string& why) {
+  const std::string words = absl::StrCat("ends: ", why, "\n");
+  [[maybe_unused]] const ssize_t written =
+      write(STDERR_FILENO, words.data(), words.size());
+  _exit(exit_code);
+}
+
 [[noreturn]] void Explain() {
   try {
     if (std::exception_ptr thrown = std::current_exception()) {
@@ -70,12 +85,10 @@ int exit_code = 1;
     }
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::resource_unavailable_try_again) {
-      const std::string words =
-          absl::StrCat("ends: a thread cannot be made; ", ThreadLimits(), "\n");
-      [[maybe_unused]] const ssize_t written =
-          write(STDERR_FILENO, words.data(), words.size());
-      _exit(exit_code);
+      EndWith(absl::StrCat("a thread cannot be made; ", ThreadLimits()));
     }
+  } catch (const std::bad_alloc&) {
+    EndWith(absl::StrCat("there is no memory; ", MemoryLimits()));
   } catch (...) {  // NOLINT(bugprone-empty-catch): the next line says it
   }
   if (other_handler != nullptr) other_handler();
@@ -96,8 +109,9 @@ std::string ThreadLimits() {
       "raise the limit that is in the way: processes of a user "
       "(ulimit -u) ",
       Soft(RLIMIT_NPROC), ", tasks of the control group (TasksMax, pids.max) ",
-      TasksOfGroup(), ", bytes of address space (ulimit -v) ", Soft(RLIMIT_AS),
-      ", of which a thread takes ", Soft(RLIMIT_STACK), " (ulimit -s)");
+      OfGroup(kTasksOfGroup), ", bytes of address space (ulimit -v) ",
+      Soft(RLIMIT_AS), ", of which a thread takes ", Soft(RLIMIT_STACK),
+      " (ulimit -s)");
 }
 
 absl::Status CheckThreads(int count) {
@@ -130,7 +144,7 @@ absl::Status CheckFiles(int count) {
       Soft(RLIMIT_NOFILE)));
 }
 
-void ExplainMissingThreads(int code) {
+void ExplainMissingResources(int code) {
   exit_code = code;
   const std::terminate_handler now = std::set_terminate(Explain);
   // After a second call the previous handler is Explain() itself, which must

@@ -27,10 +27,10 @@ absl::Status CheckFiles(int count);
 // this user (ulimit -u) ...".
 std::string ThreadLimits();
 
-// From now on, an uncaught exception because a thread could not be created ends
-// the process with exit code `code` and a message that names the limits,
-// instead of SIGABRT.
-void ExplainMissingThreads(int code);
+// From now on, an uncaught exception because a thread could not be created or
+// there is no memory ends the process with exit code `code` and a message that
+// names the limits, instead of SIGABRT.
+void ExplainMissingResources(int code);
 
 }  // namespace lockstep
 

@@ -105,7 +105,7 @@ struct Commands {
 
 int Main(int argc, char** argv) {
   PrepareProcess();
-  ExplainMissingThreads(kExitFailed);
+  ExplainMissingResources(kExitFailed);
   FlagParser flags("lockstep",
                    "Trains jobs on this machine, and shows and steers "
                    "running jobs.");

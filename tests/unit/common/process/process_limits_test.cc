@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -65,17 +66,28 @@ TEST(ProcessLimitsTest, TooFewFilesNameTheLimit) {
 TEST(ProcessLimitsTest, MissingThreadEndsTheProcessWithWords) {
   EXPECT_EXIT(
       {
-        ExplainMissingThreads(kCode);
+        ExplainMissingResources(kCode);
         ForbidThreads();
         []() noexcept { std::thread([] {}).join(); }();
       },
       ::testing::ExitedWithCode(kCode), HasSubstr("a thread cannot be made"));
 }
 
+TEST(ProcessLimitsTest, MissingMemoryEndsTheProcessWithWords) {
+  EXPECT_EXIT(
+      {
+        ExplainMissingResources(kCode);
+        std::thread([] { throw std::bad_alloc(); }).join();
+      },
+      ::testing::ExitedWithCode(kCode),
+      AllOf(HasSubstr("there is no memory"), HasSubstr("ulimit -v"),
+            HasSubstr("memory.max")));
+}
+
 TEST(ProcessLimitsTest, OtherExceptionsEndItAsBefore) {
   EXPECT_EXIT(
       {
-        ExplainMissingThreads(kCode);
+        ExplainMissingResources(kCode);
         std::thread([] { throw std::runtime_error("other"); }).join();
       },
       ::testing::KilledBySignal(SIGABRT), "");
