@@ -142,15 +142,25 @@ void JobCheckpoints::RemoveUnfinished() {
   }
 }
 
+absl::Status JobCheckpoints::Hold() {
+  if (!owner_.has_value()) return absl::OkStatus();
+  if (owner_->IsGone()) {
+    notify_(absl::StrCat(
+        "checkpoint.directory: ", directory(), " or .owner in it was removed ",
+        "or replaced while the job runs; what it held may be gone. The job ",
+        "goes on to write checkpoints there"));
+  }
+  if (const absl::Status held = owner_->Hold(); !held.ok()) {
+    // kFailedPrecondition would say that servers are elsewhere in the job.
+    return absl::PermissionDeniedError(held.message());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status JobCheckpoints::Save(const Manifest& manifest, const StateMap& map,
                                   const JobSnapshot& snapshot,
                                   const std::vector<ShardAccess*>& servers) {
-  if (owner_.has_value()) {
-    if (const absl::Status held = owner_->Hold(); !held.ok()) {
-      // kFailedPrecondition would say that servers are elsewhere in the job.
-      return absl::PermissionDeniedError(held.message());
-    }
-  }
+  LOCKSTEP_RETURN_IF_ERROR(Hold());
   const absl::Time began = Clock::Real().Now();
   absl::Time reported = began;
   const auto report = [&](int64_t done, int64_t total) {

@@ -82,7 +82,8 @@ class JobCheckpoints {
   absl::StatusOr<bool> CheckOrSetAside(int64_t step);
   absl::Status CheckWritable() const { return store_.CheckWritable(); }
 
-  // Writes a checkpoint from a snapshot that the servers hold.
+  // Writes a checkpoint from a snapshot that the servers hold. Notifies if
+  // the directory was removed or replaced.
   //
   //   kPermissionDenied  another running job writes here
   //   and the errors of SaveCheckpoint()
@@ -94,6 +95,9 @@ class JobCheckpoints {
 
  private:
   void RemoveUnfinished();
+  // Takes the directory again if it was removed or replaced, and then notifies.
+  // Errors: the first of Save().
+  absl::Status Hold();
   const CheckpointConfig config_;
   const Notify notify_;
   const CheckpointStore store_;

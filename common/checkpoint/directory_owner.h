@@ -43,6 +43,9 @@ class DirectoryOwner {
   //   kFailedPrecondition  as Take(): another job has come in between
   absl::Status Hold();
 
+  // True if the mark was removed or replaced since this process opened it.
+  bool IsGone() const { return lock_ >= 0 && !IsAtItsPath(); }
+
   // Returns the job of the running process that holds the directory, if the
   // mark names one; nothing if there is none. Changes nothing.
   static std::optional<std::string> Running(const std::string& directory);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/checkpoint/directory_owner.h"
 #include "common/checkpoint/step_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,6 +22,7 @@ namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -193,6 +195,29 @@ TEST_F(JobCheckpointsTest, NewerOnesThanTheBeginningAreSetAside) {
       notices_,
       ElementsAre(HasSubstr("the checkpoint of step 20 was set aside")));
   EXPECT_THAT(checkpoints.LatestStep(), IsOkAndHolds(10));
+}
+
+TEST_F(JobCheckpointsTest, RemovedDirectoryIsToldOnceAndHeldAgain) {
+  const std::string directory = scratch_ / "checkpoints";
+  JobCheckpoints checkpoints = Make(directory);
+  ASSERT_OK(checkpoints.Own("job-1"));
+  JobSnapshot snapshot;
+  snapshot.scalars = {1};
+  // Fails for the scalar, which has no name, after the directory is held.
+  const auto save = [&] {
+    EXPECT_THAT(checkpoints.Save(SampleManifest(), {}, snapshot, {}),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  };
+  save();
+  EXPECT_THAT(notices_, IsEmpty());
+  std::filesystem::remove_all(directory);
+
+  save();
+  save();
+
+  EXPECT_THAT(notices_,
+              ElementsAre(AllOf(HasSubstr(directory), HasSubstr("removed"))));
+  EXPECT_EQ(DirectoryOwner::Running(directory), "job-1");
 }
 
 TEST_F(JobCheckpointsTest, BeginningThatIsNotThereIsRefused) {

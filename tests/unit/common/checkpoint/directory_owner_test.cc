@@ -152,10 +152,13 @@ TEST(DirectoryOwnerTest, DirectoryThatWasRemovedIsMarkedAgain) {
   const std::string directory = scratch.path() + "/a";
   auto owner = DirectoryOwner::Take(directory, "fashion-1");
   ASSERT_OK(owner);
+  EXPECT_FALSE(owner->IsGone());
   std::filesystem::remove_all(directory);
+  EXPECT_TRUE(owner->IsGone());
 
   EXPECT_OK(owner->Hold());
 
+  EXPECT_FALSE(owner->IsGone());
   EXPECT_EQ(DirectoryOwner::Running(directory), "fashion-1");
   EXPECT_THAT(
       DirectoryOwner::Take(directory, "bible-2").status(),
@@ -168,11 +171,15 @@ TEST(DirectoryOwnerTest, JobThatTookTheDirectoryAfterItsRemovalIsNamed) {
   auto owner = DirectoryOwner::Take(directory, "fashion-1");
   ASSERT_OK(owner);
   std::filesystem::remove_all(directory);
-  const auto other = DirectoryOwner::Take(directory, "bible-2");
+  auto other = DirectoryOwner::Take(directory, "bible-2");
   ASSERT_OK(other);
 
   EXPECT_THAT(owner->Hold(), StatusIs(absl::StatusCode::kFailedPrecondition,
                                       HasSubstr("job bible-2,")));
+
+  { const DirectoryOwner ended = *std::move(other); }
+  EXPECT_OK(owner->Hold());
+  EXPECT_EQ(DirectoryOwner::Running(directory), "fashion-1");
 }
 
 TEST(DirectoryOwnerTest, DirectoryThatIsAwayForAWhileStaysTheJobs) {
