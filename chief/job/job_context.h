@@ -68,6 +68,11 @@ struct JobContext {
   void Found(int64_t step) {
     if (step != reached) Reach(step);
   }
+  // Lets settings be changed, from those in effect on.
+  void AdmitSettings() {
+    settings.WantNothing();
+    out.push_back(OpenSettings{settings.now()});
+  }
   // Counts that the step after `step` began anew. Counts each step once,
   // although it begins anew for each member that is lost in it.
   void NoteRedone(int64_t step) {

@@ -297,9 +297,8 @@ void JobDriver::SetUp() {
     SayDoneBefore(step, context_.job.train_steps,
                   context_.job.checkpoint.directory, context_.out);
   }
-  context_.settings.WantNothing();
   takes_settings_ = true;
-  context_.out.push_back(OpenSettings{context_.settings.now()});
+  context_.AdmitSettings();
   deaths_.TakeOutTheAbsent(/*opened=*/true);
   training_.Begin();
   Follow(training_.NextStep());
@@ -320,16 +319,15 @@ void JobDriver::GoOnAfterDeath() {
 }
 
 void JobDriver::DoWithoutSteps() {
-  if (context_.stop.has_value()) return EndTraining(*context_.stop);
-  BringTogether(Cause::kServerAway);
+  context_.stop.has_value() ? EndTraining(*context_.stop)
+                            : BringTogether(Cause::kServerAway);
 }
 
 void JobDriver::OpenAgain() {
   // The last steps must be made again, by workers that wait for the end.
   context_.out.push_back(StateReached{JobState::kTraining});
   // Workers may leave meanwhile, and operators may pause the job.
-  context_.settings.WantNothing();
-  context_.out.push_back(OpenSettings{context_.settings.now()});
+  context_.AdmitSettings();
   why_done_ = kStepsReached;
 }
 

@@ -31,7 +31,7 @@ namespace {
 // A process has one log and one set of certificates, so one session.
 std::atomic<bool> has_session{false};
 
-// Of one pass: the sums over all passes of a job must fit into 64 bits.
+// The examples of one pass: the sums over a job must fit into 64 bits.
 constexpr int64_t kMostExamples = std::numeric_limits<int32_t>::max();
 
 }  // namespace

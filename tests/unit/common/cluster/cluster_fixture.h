@@ -20,7 +20,7 @@ inline absl::StatusOr<Cluster> Make(absl::string_view json,
   return Cluster::Make(*config, options);
 }
 
-// Of the task `self`, with this cluster.
+// The configuration of the task `self`, with this cluster.
 inline absl::StatusOr<Cluster> Make(absl::string_view cluster, TaskId self,
                                     const ClusterOptions& options = {}) {
   return Make(absl::StrCat(
