@@ -110,9 +110,9 @@ TEST(StallEndTest, WithoutABackupTheChiefNamesTheWorkerThatItWaitsFor) {
 
   ASSERT_THAT(job->cluster().Signal("worker", 1, SIGSTOP), IsOk());
 
-  EXPECT_THAT(job->cluster().WaitForLog("chief", 0, "1 of 2 gradients",
-                                        absl::Seconds(60)),
-              IsOk());
+  EXPECT_THAT(
+      job->cluster().WaitForLog("chief", 0, "1 of 2 gradients", kPatience),
+      IsOk());
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
               IsOkAndHolds(HasSubstr("parts; worker 1 (")));
   ASSERT_THAT(job->cluster().Signal("worker", 1, SIGCONT), IsOk());

@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Far below max_wait, which is ten minutes.
-constexpr absl::Duration kAtOnce = absl::Seconds(40);
+constexpr absl::Duration kAtOnce = absl::Seconds(90);
 
 TEST(WorkerFailureTest, JobFailsWhenTooFewWorkersAreLeft) {
   auto job = TrainingJob::Make({.set = {"learning_rate=1e30"}});
