@@ -246,6 +246,7 @@ def settle():
         ended.append(type(error).__name__)
 thread = threading.Thread(target=settle)
 thread.start()
+print("waits", flush=True)
 while thread.is_alive():
     try:  # again: the thread may not have waited yet
         os.kill(os.getpid(), signal.SIGINT)
@@ -261,7 +262,7 @@ os._exit(0)
 SLOW = SMALL + """
 import time
 for step in worker.steps():
-    time.sleep(100)
+    time.sleep(1000)
 """
 
 
@@ -408,6 +409,7 @@ class EarlyTest(unittest.TestCase):
         with LocalJob(workers=2, sets=["learning_rate=0.1"]) as job:
             job.start_worker(0, CTRL_C)
             job.start_worker(1, SLOW)
+            job.wait_for_log("waits")
             self.assertEqual(job.wait("worker", 0, timeout=60), 0,
                              job.log("worker", 0)[-3000:])
 

@@ -51,7 +51,7 @@ class InstalledStrategyTest(unittest.TestCase):
                 [program, "join"], env=environment, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, text=True))
         for worker in workers:
-            self.assertEqual(worker.communicate(timeout=60)[0], "sum 6\n")
+            self.assertEqual(worker.communicate(timeout=120)[0], "sum 6\n")
 
 
 if __name__ == "__main__":

@@ -481,7 +481,7 @@ for step in worker.steps():
     step.backward(loss_of(step.indices(len(x))))
 assert worker._unwanted and values.moved == 3
 """)
-            self.assertEqual(job.wait("worker", timeout=60), 0,
+            self.assertEqual(job.wait("worker"), 0,
                              job.log("worker")[-3000:])
 
 
