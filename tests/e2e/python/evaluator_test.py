@@ -119,7 +119,7 @@ class EvaluationTest(unittest.TestCase):
     def test_a_job_that_goes_back_has_a_new_checkpoint_to_score(self):
         evaluator = evaluator_of(GivenUp())
         with tempfile.TemporaryDirectory() as directory, mock.patch.object(
-                checkpoint, "read", lambda _, step: (step, {})):
+                checkpoint, "read", lambda _, step, _averaged: (step, {})):
             last = None
             folder = write_manifest(directory, 20, 2)
             for step, saved_at in ((20, 2), (20, 3), (10, 1)):
@@ -135,7 +135,7 @@ class EvaluationTest(unittest.TestCase):
         native = mock.Mock()
         evaluator = evaluator_of(native)
         with tempfile.TemporaryDirectory() as directory, mock.patch.object(
-                checkpoint, "read", lambda _, step: (step, {})):
+                checkpoint, "read", lambda _, step, _averaged: (step, {})):
             native.job.return_value = "job", directory
             write_manifest(directory, 10, 1)
             for (step, saved_at), reports in (
@@ -168,7 +168,7 @@ class EvaluationTest(unittest.TestCase):
             evaluator._native.job.return_value = "job", directory
             write_manifest(directory, 20, 2)
 
-            def read(_, step):
+            def read(_, step, _averaged):
                 write_manifest(directory, step, 3)
                 raise ValueError("sha256 is another")
 
