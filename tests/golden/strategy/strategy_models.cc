@@ -16,8 +16,8 @@ void Require(bool fits) {
 }
 
 template <typename T>
-Value Tensor(ElementType type, std::vector<int64_t> shape,
-             const std::vector<T>& elements) {
+Value DenseValue(ElementType type, std::vector<int64_t> shape,
+                 const std::vector<T>& elements) {
   return Value::Of(type, std::move(shape), elements);
 }
 
@@ -51,9 +51,9 @@ LossAndGradients Linear(const std::vector<Value>& values, const Value& features,
     loss = i == 0 ? term : loss + term;
   }
   const ElementType type = values[0].type();
-  return {Tensor<T>(type, {}, {loss * static_cast<T>(0.5)}),
-          {Leaf(Tensor(type, values[0].shape(), gw)),
-           Leaf(Tensor<T>(type, {}, {gb}))}};
+  return {DenseValue<T>(type, {}, {loss * static_cast<T>(0.5)}),
+          {Leaf(DenseValue(type, values[0].shape(), gw)),
+           Leaf(DenseValue<T>(type, {}, {gb}))}};
 }
 
 template <typename T>
@@ -79,8 +79,9 @@ LossAndGradients Embedding(const std::vector<Value>& values,
     loss = loss + rows[i * width];
   }
   const ElementType type = values[0].type();
-  Slices slices{ids, Tensor(type, targets.shape(), rows), values[0].shape()};
-  return {Tensor<T>(type, {}, {loss}), {Leaf(std::move(slices))}};
+  Slices slices{ids, DenseValue(type, targets.shape(), rows),
+                values[0].shape()};
+  return {DenseValue<T>(type, {}, {loss}), {Leaf(std::move(slices))}};
 }
 
 template <typename T>
@@ -122,11 +123,11 @@ LossAndGradients Softmax(const std::vector<Value>& values,
     }
   }
   const ElementType type = values[0].type();
-  return {Tensor<T>(type, {}, {static_cast<T>(loss)}),
-          {Leaf(Tensor(type, values[0].shape(),
-                       std::vector<T>(gw.begin(), gw.end()))),
-           Leaf(Tensor(type, values[1].shape(),
-                       std::vector<T>(gb.begin(), gb.end())))}};
+  return {DenseValue<T>(type, {}, {static_cast<T>(loss)}),
+          {Leaf(DenseValue(type, values[0].shape(),
+                           std::vector<T>(gw.begin(), gw.end()))),
+           Leaf(DenseValue(type, values[1].shape(),
+                           std::vector<T>(gb.begin(), gb.end())))}};
 }
 
 template <typename T>
