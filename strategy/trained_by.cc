@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/job/training_checks.h"
 #include "common/job/variable_settings.h"
+#include "common/text/count_text.h"
 #include "server/update/optimizer.h"
 #include "server/update/slots.h"
 #include "server/update/sparse_optimizer.h"
@@ -167,8 +168,12 @@ absl::StatusOr<std::vector<GradientAndVariable>> TrainedBy::Pair(
     LossAndGradients made) const {
   if (made.gradients.size() != variables_.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a pass has ", made.gradients.size(), " gradients for ",
-                     variables_.size(), " variables"));
+        absl::StrCat("a pass has ",
+                     CountText(static_cast<int64_t>(made.gradients.size()),
+                               "gradient"),
+                     " for ",
+                     CountText(static_cast<int64_t>(variables_.size()),
+                               "variable")));
   }
   std::vector<GradientAndVariable> pairs;
   for (size_t i = 0; i < variables_.size(); ++i) {

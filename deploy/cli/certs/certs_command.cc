@@ -17,6 +17,7 @@
 #include "common/rpc/security/certificates/peer_probe.h"
 #include "common/rpc/security/certificates/trusted_authorities.h"
 #include "common/rpc/security/identity_map.h"
+#include "common/text/count_text.h"
 #include "deploy/cli/tasks/log_files.h"
 
 namespace lockstep::cli {
@@ -230,7 +231,7 @@ int CertsCommands::Make(Terminal& terminal, std::ostream& err) const {
   for (const std::string& member : *made) {
     terminal.Print(absl::StrCat(out_, "/", member, "\n"));
   }
-  std::string valid = absl::StrCat(days_, " days");
+  std::string valid = CountText(days_, "day");
   const absl::StatusOr<absl::Time> end = SignerEnd(out_);
   // Certificates have whole seconds.
   if (end.ok() && *end + absl::Seconds(1) <= set->validity.until) {

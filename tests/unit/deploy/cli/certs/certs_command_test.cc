@@ -103,6 +103,11 @@ TEST_F(CertsCommandTest, NoRenewedCertificateOutlivesTheAuthority) {
   }
 }
 
+TEST_F(CertsCommandTest, OneDayIsNotCalledDays) {
+  ASSERT_EQ(Make("make", "--days 1"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("valid for 1 day;"));
+}
+
 TEST_F(CertsCommandTest, OldAuthorityBesideTheOwnOneShortensNoCertificate) {
   ASSERT_EQ(Make("make"), 0) << err_;
   const auto old = MakeAuthority(
