@@ -20,6 +20,8 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kStopGrace = absl::Seconds(15);
 // Meanwhile heartbeats are this far apart at most, whatever the job says.
 constexpr absl::Duration kStopBeat = absl::Seconds(1);
+// It asks again this often: a chief that was started again has not heard it.
+constexpr absl::Duration kAskAgain = absl::Seconds(5);
 // The time that a server still serves a job which goes on without it: the chief
 // takes its worker out meanwhile, and no step has to wait for this server.
 constexpr absl::Duration kLeaveGrace = absl::Seconds(1);
@@ -205,10 +207,17 @@ void PsServer::AwaitEnd() {
 void PsServer::AwaitCheckpoint() {
   spdlog::info("waits for the chief to end the job, until it is silent for {}",
                absl::FormatDuration(kStopGrace));
+  absl::Time asked = clock_.Now();
   while (!chief_.ended()) {
-    const absl::Duration silence = clock_.Now() - chief_.last_answer();
+    const absl::Time now = clock_.Now();
+    const absl::Duration silence = now - chief_.last_answer();
     if (silence >= kStopGrace) return;
-    if (silence >= kStopBeat) chief_.BeatNow();
+    if (silence >= kStopBeat) {
+      chief_.BeatNow();
+    } else if (now - asked >= kAskAgain) {
+      chief_.AskToStop("this server must end");
+      asked = now;
+    }
     absl::SleepFor(kTick);
   }
 }

@@ -167,13 +167,11 @@ absl::Status TrainedBy::SetLearningRate(double rate) {
 absl::StatusOr<std::vector<GradientAndVariable>> TrainedBy::Pair(
     LossAndGradients made) const {
   if (made.gradients.size() != variables_.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a pass has ",
-                     CountText(static_cast<int64_t>(made.gradients.size()),
-                               "gradient"),
-                     " for ",
-                     CountText(static_cast<int64_t>(variables_.size()),
-                               "variable")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a pass has ",
+        CountText(static_cast<int64_t>(made.gradients.size()), "gradient"),
+        " for ",
+        CountText(static_cast<int64_t>(variables_.size()), "variable")));
   }
   std::vector<GradientAndVariable> pairs;
   for (size_t i = 0; i < variables_.size(); ++i) {

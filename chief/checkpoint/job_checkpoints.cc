@@ -144,15 +144,17 @@ void JobCheckpoints::RemoveUnfinished() {
 
 absl::Status JobCheckpoints::Hold() {
   if (!owner_.has_value()) return absl::OkStatus();
-  if (owner_->IsGone()) {
+  const bool gone = owner_->IsGone();
+  if (const absl::Status held = owner_->Hold(); !held.ok()) {
+    // kFailedPrecondition would say that servers are elsewhere in the job.
+    return absl::PermissionDeniedError(held.message());
+  }
+  // Not while its volume is away: then nothing has been made anew.
+  if (gone && !owner_->IsGone()) {
     notify_(absl::StrCat(
         "checkpoint.directory: ", directory(), " or .owner in it was removed ",
         "or replaced while the job runs; what it held may be gone. The job ",
         "goes on to write checkpoints there"));
-  }
-  if (const absl::Status held = owner_->Hold(); !held.ok()) {
-    // kFailedPrecondition would say that servers are elsewhere in the job.
-    return absl::PermissionDeniedError(held.message());
   }
   return absl::OkStatus();
 }

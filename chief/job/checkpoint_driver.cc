@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/text/duration_text.h"
 
 namespace lockstep::chief {
@@ -19,7 +20,8 @@ constexpr absl::Duration kReportEvery = absl::Seconds(10);
 absl::Status WithField(const absl::Status& status,
                        const CheckpointConfig& checkpoint) {
   const absl::string_view why = status.message();
-  const std::string in_it = absl::StrCat(checkpoint.directory, "/");
+  const std::string in_it =
+      absl::StrCat(absl::StripSuffix(checkpoint.directory, "/"), "/");
   if (status.ok() || !absl::StrContains(why, in_it) ||
       absl::StrContains(why, "checkpoint.directory")) {
     return status;

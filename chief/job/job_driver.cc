@@ -319,8 +319,8 @@ void JobDriver::GoOnAfterDeath() {
 }
 
 void JobDriver::DoWithoutSteps() {
-  context_.stop.has_value() ? EndTraining(*context_.stop)
-                            : BringTogether(Cause::kServerAway);
+  if (context_.stop.has_value()) return EndTraining(*context_.stop);
+  BringTogether(Cause::kServerAway);
 }
 
 void JobDriver::OpenAgain() {

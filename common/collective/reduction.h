@@ -15,8 +15,8 @@
 // the same arguments give the same bits on every member.
 //
 // Each addition and division rounds once in the element type. A mean is the sum
-// divided once by the number of ranks; integers are divided in float64 and the
-// result is float64. A single rank's value is returned as it is.
+// divided once by the number of ranks, for integers as Mean() says. A single
+// rank's value is returned as it is.
 namespace lockstep {
 
 enum class ReduceOp { kSum = 1, kMean = 2 };

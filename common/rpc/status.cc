@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/text/plain_text.h"
 #include "common/text/utf8.h"
 #include "common/wire/status_detail.h"
@@ -64,6 +65,10 @@ absl::Status FromServerStatus(const grpc::Status& status, bool cancelled_here) {
 absl::Status ExplainUnserved(const absl::Status& status,
                              absl::string_view peer) {
   if (!absl::IsUnimplemented(status)) return status;
+  // gRPC names the kind of address before it.
+  if (!absl::ConsumePrefix(&peer, "ipv4:")) {
+    absl::ConsumePrefix(&peer, "ipv6:");
+  }
   return absl::UnimplementedError(absl::StrCat(
       "the process at ", peer, " does not serve this call: it is another ",
       "program, another kind of task, or of another version; correct the ",

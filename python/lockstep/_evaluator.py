@@ -9,6 +9,7 @@ from . import _errors, _native, _session, _signals, checkpoint
 
 # The directory of the checkpoint to score, set by ``lockstep evaluate``.
 _CHECKPOINT = "LOCKSTEP_CHECKPOINT"
+_AVERAGED = "LOCKSTEP_AVERAGED"  # "no": the job's evaluator scores the values
 
 # A file that the chief puts into the directory of checkpoints.
 _MARK = ".owner"
@@ -105,7 +106,8 @@ class Evaluator:
         self._only = os.environ.get(_CHECKPOINT)
         if self._only:
             self._native = _Printer()
-            self._averaged = averaged
+            if averaged is not None or os.environ.get(_AVERAGED) != "no":
+                self._averaged = averaged
             return
         tf_config, tls_dir, name, log_level, with_parent = _session.membership(
             name, tf_config, tls_dir, log_level)

@@ -363,6 +363,8 @@ class Worker(_base.BaseWorker):
         if name is None:
             if len(self._tables) == 1:
                 return self._tables[0]
+            if not self._tables:
+                raise ValueError("the model has no table")
             raise ValueError(f"the model has {len(self._tables)} tables; give "
                              'the name of one of them: prefetch(ids, "name")')
         if name not in self._by_name:

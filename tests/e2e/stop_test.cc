@@ -96,6 +96,22 @@ TEST_F(StopTest, OfAServerWaitsForTheCheckpointAsLongAsTheChiefAnswers) {
   EXPECT_GE(ExpectGoodOrder(*job_), 5);
 }
 
+TEST_F(StopTest, OfAServerIsAskedOfAChiefThatWasStartedAgain) {
+  Begin({.set = {kForever, "lease=90s", "stall_timeout=90s"}});
+  // Keeps the first chief from writing the checkpoint.
+  ASSERT_THAT(job_->cluster().Signal("ps", 0, SIGSTOP), IsOk());
+  ASSERT_THAT(job_->cluster().Signal("ps", 1, SIGTERM), IsOk());
+  ASSERT_THAT(job_->cluster().WaitForLog("ps", 1, "waits for the chief to end",
+                                         kPatience),
+              IsOk());
+  ASSERT_THAT(job_->cluster().Kill("chief", 0), IsOk());
+
+  ASSERT_THAT(job_->cluster().Start("chief", 0), IsOk());
+  ASSERT_THAT(job_->cluster().Signal("ps", 0, SIGCONT), IsOk());
+
+  EXPECT_GE(ExpectGoodOrder(*job_), 5);
+}
+
 TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {
   // Many: the job must last until the third worker has come and is stopped.
   Begin({.workers = 3, .set = {"replicas_to_aggregate=2", Until(4000)}});

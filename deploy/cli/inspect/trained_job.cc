@@ -131,8 +131,8 @@ absl::Status TrainedJob::Become(const UserCommand& command) const {
   LOCKSTEP_ASSIGN_OR_RETURN(UserCommand resolved,
                             ResolveCommand(command, path ? path : ""));
   JobConfig job;
-  // The job is read only for its directory.
-  if (checkpoints_.empty()) {
+  // The job is read for its directory, and for what its evaluator scores.
+  if (checkpoints_.empty() || !file_.empty() || !settings_.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(job, Read());
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
@@ -140,8 +140,10 @@ absl::Status TrainedJob::Become(const UserCommand& command) const {
                             OpenCheckpoint(job));
   const std::string found = absl::StrCat(
       directory, "/", StepDirectoryName(checkpoint.manifest().global_step));
-  // The variable may be set already, for another checkpoint.
+  // The variables may be set already, for another checkpoint.
   setenv(kCheckpointVariable, found.c_str(), /*overwrite=*/1);
+  setenv(kAveragedVariable, job.moving_average.evaluate ? "yes" : "no",
+         /*overwrite=*/1);
   std::vector<char*> args;
   for (std::string& word : resolved) args.push_back(word.data());
   args.push_back(nullptr);

@@ -19,6 +19,8 @@ namespace lockstep::cli {
 // Name of an environment variable of a user's program that computes with one
 // checkpoint: the checkpoint's directory, which has model.safetensors.
 inline constexpr char kCheckpointVariable[] = "LOCKSTEP_CHECKPOINT";
+// Likewise: "no" if the job's moving_average.evaluate is false, else "yes".
+inline constexpr char kAveragedVariable[] = "LOCKSTEP_AVERAGED";
 
 // The end of the help of commands that Become() a program.
 inline constexpr char kProgramHelp[] =
@@ -72,7 +74,8 @@ class TrainedJob {
   absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> OpenDevice() const;
 
   // Replaces this process by a program of the user, which finds the directory
-  // of the checkpoint in its environment, as kCheckpointVariable. With
+  // of the checkpoint in its environment, as kCheckpointVariable, and
+  // kAveragedVariable. With
   // --checkpoints no job need be given. Returns only if that fails:
   //
   //   kInvalidArgument  there is no such program; as OpenCheckpoint()

@@ -87,12 +87,15 @@ class LoadTest(unittest.TestCase):
                 self.assertIn(f"scored 4: {scored:.4f}", job.log("evaluator"))
                 self.assertEqual(job.wait("chief"), 0, job.log("chief"))
                 directory = job.path("checkpoints")
-                done = subprocess.run(
-                    [os.path.join(BIN, "lockstep"), "evaluate", "--checkpoints",
-                     directory, "--", sys.executable, "-c", EVALUATOR],
-                    capture_output=True, text=True)
-                self.assertIn(f"scored 4: {average:.4f}", done.stdout,
-                              done.stderr)
+                the_job = ["--job", job.path("job.textproto"), *job.sets]
+                for which, figure in (["--checkpoints", directory], average), (
+                        the_job, scored):
+                    done = subprocess.run(
+                        [os.path.join(BIN, "lockstep"), "evaluate", *which,
+                         "--", sys.executable, "-c", EVALUATOR],
+                        capture_output=True, text=True)
+                    self.assertIn(f"scored 4: {figure:.4f}", done.stdout,
+                                  done.stderr)
                 model = torch.nn.Linear(1, 1, bias=False)
                 for averaged, wanted in (False, value), (True, average):
                     lockstep.torch.load(model, directory, averaged=averaged)

@@ -450,7 +450,8 @@ TEST_F(TrainedByTest, MinimizeTakesAGradientForEachChosenVariable) {
   ASSERT_THAT(losses, IsOk());
   EXPECT_EQ(losses->At(1), Number(7));
   EXPECT_THAT(CopiesOf(b_), ElementsAre(0.5, 0.5));
-  EXPECT_THAT(minimize(1), StatusIs(kInvalid, HasSubstr("1 gradient for 2 variables")));
+  EXPECT_THAT(minimize(1),
+              StatusIs(kInvalid, HasSubstr("1 gradient for 2 variables")));
 }
 
 TEST_F(TrainedByTest, OnlyTrainableVariablesOfTheStrategyAreTrained) {

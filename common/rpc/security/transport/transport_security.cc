@@ -140,7 +140,8 @@ absl::Status TransportSecurity::Take(CheckedTlsFiles files) {
     if (shown.CheckSpeaksFor(task).ok()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "tls.crt is that of ", shown.ToString(), ", and this process is ",
-        task.ToString(), "; put that task's files there"));
+        task.ToString(), task == options_.tasks.front() ? "" : ", too",
+        "; put that task's files there"));
   }
   MutexLock lock(mutex_);
   // The authorities first: the new certificate may need the new ones.

@@ -43,9 +43,11 @@ TEST(GrpcStatusTest, CallThatAnotherProgramAnswersNamesItsAddress) {
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(StartsWith("the process at h:1 does not serve"),
                              EndsWith("correct the address"))));
-  EXPECT_THAT(ExplainUnserved(absl::UnimplementedError("no method"), "h:1"),
-              StatusIs(absl::StatusCode::kUnimplemented,
-                       EndsWith("correct the address: no method")));
+  EXPECT_THAT(
+      ExplainUnserved(absl::UnimplementedError("no method"), "ipv4:10.0.0.1:2"),
+      StatusIs(absl::StatusCode::kUnimplemented,
+               AllOf(StartsWith("the process at 10.0.0.1:2 does"),
+                     EndsWith("correct the address: no method"))));
   EXPECT_EQ(ExplainUnserved(absl::AbortedError("why"), "h:1"),
             absl::AbortedError("why"));
   EXPECT_OK(ExplainUnserved(absl::OkStatus(), "h:1"));

@@ -93,6 +93,23 @@ TEST_F(TrainedJobTest, ProgramOfTheUserFindsTheCheckpointInItsEnvironment) {
                        HasSubstr("no-such-program")));
 }
 
+TEST_F(TrainedJobTest, ProgramOfTheUserLearnsWhatTheJobsEvaluatorScores) {
+  WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
+  for (const auto& [setting, says] :
+       {std::pair("--set=moving_average.evaluate=false", "averaged no"),
+        std::pair("--set=seed=3", "averaged yes")}) {
+    CLI::App app;
+    const TrainedJob trained(app);
+    app.parse(std::vector<std::string>{setting, Directory("a"),
+                                       "--job=" + dir_.Join("job")});
+    EXPECT_EXIT(trained
+                    .Become({"sh", "-c",
+                             "echo averaged $LOCKSTEP_AVERAGED >&2; exit 7"})
+                    .IgnoreError(),
+                ::testing::ExitedWithCode(7), says);
+  }
+}
+
 TEST_F(TrainedJobTest, ProgramOfTheUserNeedsNoJobWhereTheFlagNamesADirectory) {
   WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
   CLI::App app;
