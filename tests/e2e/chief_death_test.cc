@@ -80,7 +80,8 @@ absl::StatusOr<JobStatus> AwaitDeaths(TrainingJob& job, size_t deaths) {
 void AwaitHeartbeats(TrainingJob& job, const std::string& server) {
   const absl::Time deadline = absl::Now() + kPatience;
   absl::Duration before = absl::InfiniteDuration();
-  for (int heard = 0; heard < 3 && absl::Now() < deadline;) {
+  int heard = 0;
+  while (heard < 3 && absl::Now() < deadline) {
     absl::SleepFor(absl::Milliseconds(20));
     const absl::StatusOr<JobStatus> status = job.TryStatus();
     if (!status.ok()) continue;
@@ -90,6 +91,7 @@ void AwaitHeartbeats(TrainingJob& job, const std::string& server) {
       before = *member.since_heartbeat;
     }
   }
+  EXPECT_EQ(heard, 3) << server;
 }
 
 TEST_F(ChiefDeathTest, SuccessorKnowsTimeAndDeaths) {

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/checkpoint/checkpoint_store.h"
 #include "common/process/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,7 +82,9 @@ class ElasticMirrorsTest : public ::testing::Test {
     ASSERT_THAT(chief.Stop("enough", absl::Seconds(20), /*hold=*/false),
                 IsOk());
     for (const int worker : workers) ExpectEnd(worker, kStopped);
-    EXPECT_THAT(Log(0), HasSubstr("checkpoint of step"));
+    const auto latest = CheckpointStore(job_->checkpoints()).Latest();
+    ASSERT_THAT(latest, IsOk());
+    EXPECT_TRUE(latest->manifest.has_value());
   }
 
   std::string StateFileOf(int server) {
@@ -103,7 +106,7 @@ class ElasticMirrorsTest : public ::testing::Test {
 };
 
 TEST_F(ElasticMirrorsTest, AWorkerThatIsKilledForGoodIsGivenUp) {
-  constexpr int64_t kSteps = 400;
+  constexpr int64_t kSteps = 1000;
   ASSERT_NO_FATAL_FAILURE(Begin(kSteps));
 
   ASSERT_NO_FATAL_FAILURE(Kill(2));

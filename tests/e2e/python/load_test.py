@@ -80,8 +80,9 @@ class LoadTest(unittest.TestCase):
                     "train_steps=4", "learning_rate=0.1",
                     "moving_average.decay=0.5",
                     f"moving_average.evaluate={evaluate}"]) as job:
-                job.start_worker(0, WORKER)
                 job.start_program("evaluator", 0, EVALUATOR)
+                job.wait_for_log("evaluator 0 registered", "chief")
+                job.start_worker(0, WORKER)
                 self.assertEqual(job.wait("evaluator"), 0,
                                  job.log("evaluator"))
                 self.assertIn(f"scored 4: {scored:.4f}", job.log("evaluator"))
@@ -112,9 +113,10 @@ class LoadTest(unittest.TestCase):
 
     def test_averages_that_a_job_does_not_keep_are_refused(self):
         with TorchJob(evaluator=True, sets=["train_steps=2"]) as job:
-            job.start_worker(0, WORKER)
             job.start_program("evaluator", 0, EVALUATOR.replace(
                 "(model)", "(model, averaged=True)"))
+            job.wait_for_log("evaluator 0 registered", "chief")
+            job.start_worker(0, WORKER)
             refused = "step 2 .* has no moving averages: leave averaged=True out"
             self.assertEqual(job.wait("evaluator"), 1, job.log("evaluator"))
             self.assertRegex(job.log("evaluator"), refused)

@@ -367,8 +367,9 @@ end_units() {
 
 end_job() {
   end_units
-  chief_log | grep 'resumed from the checkpoint of step' ||
-    fail "it did not resume"
+  # Since the reboot; the test has restarted the chief before.
+  journal -b -u lockstep-chief@fashion |
+    grep 'resumed from the checkpoint of step' || fail "it did not resume"
   chief_log | grep 'done at step 3000' || fail "the job is not done"
   chief_log | grep -E 'step 3000: test accuracy 0\.(8[6-9]|9)' ||
     fail "the accuracy is not what it should be"
