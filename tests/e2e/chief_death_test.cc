@@ -75,6 +75,19 @@ absl::StatusOr<JobStatus> AwaitDeaths(TrainingJob& job, size_t deaths) {
   return status;
 }
 
+// Waits until the chief has seen training for longer than the 3 s in which a
+// first chief asks servers for the history of one before it. Only then does it
+// give them its own.
+void AwaitOwnHistory(TrainingJob& job) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (absl::Now() < deadline) {
+    const absl::StatusOr<JobStatus> status = job.TryStatus();
+    if (status.ok() && status->training_time > absl::Seconds(3.5)) return;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  ADD_FAILURE() << "no 3.5 s of training";
+}
+
 // Waits for two heartbeats of a server: the second one shows that it has the
 // answer to the first.
 void AwaitHeartbeats(TrainingJob& job, const std::string& server) {
@@ -103,6 +116,7 @@ TEST_F(ChiefDeathTest, SuccessorKnowsTimeAndDeaths) {
   const absl::StatusOr<JobStatus> before = AwaitDeaths(*job, 1);
   ASSERT_THAT(before, IsOk());
   // The servers keep it.
+  AwaitOwnHistory(*job);
   for (const char* server : {"ps 0", "ps 1"}) AwaitHeartbeats(*job, server);
 
   ASSERT_THAT(job->cluster().Kill("chief", 0), IsOk());
