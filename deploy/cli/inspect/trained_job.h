@@ -73,10 +73,9 @@ class TrainedJob {
   // Opens the device. Errors: those of worker::MakeBackend()
   absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> OpenDevice() const;
 
-  // Replaces this process by a program of the user, which finds the directory
-  // of the checkpoint in its environment, as kCheckpointVariable, and
-  // kAveragedVariable. With
-  // --checkpoints no job need be given. Returns only if that fails:
+  // Replaces this process by a program of the user, whose environment has
+  // kCheckpointVariable and kAveragedVariable. With --checkpoints no job need be
+  // given. Returns only if that fails:
   //
   //   kInvalidArgument  there is no such program; as OpenCheckpoint()
   //   and the errors of OpenCheckpoint() and DecodeJobFile()

@@ -172,17 +172,22 @@ TEST_F(SessionTest, AProgramWithAFaultFailsTheJobAndIsNotStartedAgain) {
                                      HasSubstr("KeyError: 'label'")));
 }
 
+// Waits for the next step.
+void AwaitStep(Session& session, SessionStep& step) {
+  absl::StatusOr<Session::Turn> turn;
+  do {
+    turn = session.Next(absl::Seconds(1), step);
+    ASSERT_THAT(turn, IsOk());
+  } while (*turn != Session::Turn::kStep);
+}
+
 TEST_F(SessionTest, AStepThatIsSkippedIsAnError) {
   LocalChief chief(job_);
   auto server = StartServer(job_);
   auto session = Join();
   ASSERT_THAT(session, IsOk());
   SessionStep step;
-  absl::StatusOr<Session::Turn> turn;
-  do {
-    turn = (*session)->Next(absl::Seconds(1), step);
-    ASSERT_THAT(turn, IsOk());
-  } while (*turn != Session::Turn::kStep);
+  ASSERT_NO_FATAL_FAILURE(AwaitStep(**session, step));
   EXPECT_THAT((*session)->Next(absl::Seconds(1), step).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("no gradients yet")));
@@ -208,11 +213,7 @@ TEST_F(SessionTest, AnImpossibleNumberOfExamplesHandsNothingIn) {
   auto session = Join();
   ASSERT_THAT(session, IsOk());
   SessionStep step;
-  absl::StatusOr<Session::Turn> turn;
-  do {
-    turn = (*session)->Next(absl::Seconds(1), step);
-    ASSERT_THAT(turn, IsOk());
-  } while (*turn != Session::Turn::kStep);
+  ASSERT_NO_FATAL_FAILURE(AwaitStep(**session, step));
   for (const int64_t wrong : {int64_t{-3}, int64_t{1} << 31}) {
     EXPECT_THAT((*session)->Finish(0, wrong),
                 StatusIs(absl::StatusCode::kInvalidArgument,

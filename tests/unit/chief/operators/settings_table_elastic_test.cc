@@ -7,11 +7,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/operators/settings_table_fixture.h"
 
 namespace lockstep::chief {
 namespace {
 
+using ::lockstep::testing::ElasticJobOf;
 using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::JobOf;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -21,36 +24,10 @@ constexpr auto kImpossible = absl::StatusCode::kFailedPrecondition;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
-JobConfig Job(int replicas, int workers) {
-  JobConfig job;
-  job.replicas_to_aggregate = replicas;
-  job.total_num_replicas = workers;
-  job.learning_rate.base = 0.5;
-  job.checkpoint.directory = "/checkpoints";
-  return job;
-}
-
-JobConfig Elastic(int replicas, int workers,
-                  ElasticPolicy policy = ElasticPolicy::kFixedBackups) {
-  JobConfig job = Job(replicas, workers);
-  job.elastic_workers = true;
-  job.elastic_policy = policy;
-  return job;
-}
-
-class SettingsTableElasticTest : public ::testing::Test {
- protected:
-  SettingsTable& Open(const JobConfig& job) {
-    settings_table_.emplace(job);
-    settings_table_->Open(InitialSettings(job));
-    return *settings_table_;
-  }
-
-  std::optional<SettingsTable> settings_table_;
-};
+class SettingsTableElasticTest : public testing::SettingsTableFixture {};
 
 TEST_F(SettingsTableElasticTest, BackupsStayWhenWorkersJoinAndLeave) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
 
   EXPECT_THAT(settings_table.Join(5, /*again=*/false), StatusIs(kUnavailable));
   EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2, 5));
@@ -69,7 +46,7 @@ TEST_F(SettingsTableElasticTest, BackupsStayWhenWorkersJoinAndLeave) {
 
 TEST_F(SettingsTableElasticTest, GradientsStayWhenThePolicySaysSo) {
   SettingsTable& settings_table =
-      Open(Elastic(2, 3, ElasticPolicy::kFixedReplicasToAggregate));
+      Open(ElasticJobOf(2, 3, ElasticPolicy::kFixedReplicasToAggregate));
 
   settings_table.Join(3, /*again=*/false).IgnoreError();
   EXPECT_EQ(settings_table.wanted().replicas_to_aggregate, 2);
@@ -82,7 +59,7 @@ TEST_F(SettingsTableElasticTest, GradientsStayWhenThePolicySaysSo) {
 }
 
 TEST_F(SettingsTableElasticTest, AnOperatorChangesWhatThePolicyFixes) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
   ASSERT_OK(settings_table.Change({.replicas_to_aggregate = 3}));
 
   settings_table.Join(3, /*again=*/false).IgnoreError();
@@ -92,7 +69,7 @@ TEST_F(SettingsTableElasticTest, AnOperatorChangesWhatThePolicyFixes) {
 
 // All workers would fail, as none has a batch of its share.
 TEST_F(SettingsTableElasticTest, NoWorkerJoinsForWhichThereAreTooFewExamples) {
-  JobConfig job = Elastic(3, 3);
+  JobConfig job = ElasticJobOf(3, 3);
   job.batch_size = 500;
   SettingsTable& settings_table = Open(job);
   settings_table.KnowExamples(1797);
@@ -112,7 +89,7 @@ TEST_F(SettingsTableElasticTest, NoWorkerJoinsForWhichThereAreTooFewExamples) {
 }
 
 TEST_F(SettingsTableElasticTest, EachReplicaOfAWorkerThatJoinsNeedsABatch) {
-  JobConfig job = Elastic(1, 1);
+  JobConfig job = ElasticJobOf(1, 1);
   job.batch_size = 250;
   job.strategy.replicas_per_worker = 2;
   SettingsTable& settings_table = Open(job);
@@ -125,7 +102,7 @@ TEST_F(SettingsTableElasticTest, EachReplicaOfAWorkerThatJoinsNeedsABatch) {
 }
 
 TEST_F(SettingsTableElasticTest, WorkersOfSharedWorkNeedNoBatchOfTheirOwn) {
-  JobConfig job = Elastic(8, 2);
+  JobConfig job = ElasticJobOf(8, 2);
   job.work = Work::kShared;
   job.batch_size = 16;
   job.micro_batches_per_step = 8;
@@ -135,7 +112,7 @@ TEST_F(SettingsTableElasticTest, WorkersOfSharedWorkNeedNoBatchOfTheirOwn) {
 }
 
 TEST_F(SettingsTableElasticTest, JoinOfAWorkerThatTakesPartChangesNothing) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
 
   EXPECT_THAT(settings_table.Join(1, /*again=*/false), StatusIs(kUnavailable));
 
@@ -143,7 +120,7 @@ TEST_F(SettingsTableElasticTest, JoinOfAWorkerThatTakesPartChangesNothing) {
 }
 
 TEST_F(SettingsTableElasticTest, AProcessThatWasTakenOutDoesNotJoinAgain) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
   settings_table.Leave(1);
 
   const absl::Status again = settings_table.Join(1, /*again=*/true);
@@ -157,7 +134,7 @@ TEST_F(SettingsTableElasticTest, AProcessThatWasTakenOutDoesNotJoinAgain) {
 
 // The chief that it joined may have lost its memory.
 TEST_F(SettingsTableElasticTest, WorkerOfAnEarlierChiefJoinsAgain) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
 
   EXPECT_THAT(settings_table.Join(4, /*again=*/true), StatusIs(kUnavailable));
 
@@ -165,7 +142,7 @@ TEST_F(SettingsTableElasticTest, WorkerOfAnEarlierChiefJoinsAgain) {
 }
 
 TEST_F(SettingsTableElasticTest, TheLastWorkerStays) {
-  SettingsTable& settings_table = Open(Elastic(1, 1));
+  SettingsTable& settings_table = Open(ElasticJobOf(1, 1));
 
   EXPECT_THAT(settings_table.Change({.remove_worker = 0}),
               StatusIs(kImpossible, HasSubstr("the last one")));
@@ -175,7 +152,7 @@ TEST_F(SettingsTableElasticTest, TheLastWorkerStays) {
 }
 
 TEST_F(SettingsTableElasticTest, AWorkerIsToLeaveUntilItHasLeft) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
 
   EXPECT_THAT(settings_table.Change({.remove_worker = 1}), IsOkAndHolds(1));
   EXPECT_TRUE(settings_table.IsToLeave(1));
@@ -188,7 +165,7 @@ TEST_F(SettingsTableElasticTest, AWorkerIsToLeaveUntilItHasLeft) {
 }
 
 TEST_F(SettingsTableElasticTest, DeadWorkerIsTakenOutOnlyIfAnOperatorHasAsked) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
 
   settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
   EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 1, 2));
@@ -200,21 +177,21 @@ TEST_F(SettingsTableElasticTest, DeadWorkerIsTakenOutOnlyIfAnOperatorHasAsked) {
 }
 
 TEST_F(SettingsTableElasticTest, RemovalStaysWantedWhileTheTableIsClosed) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
   ASSERT_OK(settings_table.Change({.remove_worker = 1}));
   settings_table.Close("the job is finishing");
 
   settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
 
   EXPECT_TRUE(settings_table.IsToLeave(1));
-  settings_table.Open(InitialSettings(Elastic(2, 3)));
+  settings_table.Open(InitialSettings(ElasticJobOf(2, 3)));
   settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
   EXPECT_THAT(settings_table.wanted().workers, ElementsAre(0, 2));
 }
 
 TEST_F(SettingsTableElasticTest,
        RestartOfAWorkerThatDiedBeforeItsRemovalIsToldOfIt) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
   ASSERT_OK(settings_table.Change({.remove_worker = 1}));
   settings_table.Leave(1, SettingsTable::WhyOut::kIfAsked);
 
@@ -227,7 +204,7 @@ TEST_F(SettingsTableElasticTest,
 }
 
 TEST_F(SettingsTableElasticTest, RemovalMayBeAskedForAgain) {
-  SettingsTable& settings_table = Open(Elastic(1, 2));
+  SettingsTable& settings_table = Open(ElasticJobOf(1, 2));
   ASSERT_THAT(settings_table.Change({.remove_worker = 1}), IsOkAndHolds(1));
 
   EXPECT_THAT(settings_table.Change({.remove_worker = 1}), IsOkAndHolds(1));
@@ -236,7 +213,7 @@ TEST_F(SettingsTableElasticTest, RemovalMayBeAskedForAgain) {
 }
 
 TEST_F(SettingsTableElasticTest, NoWorkerJoinsAJobThatIsOver) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
   // The last steps may be lost, and then be made again.
   settings_table.Close("the job is finishing");
   EXPECT_THAT(settings_table.Join(3, /*again=*/false), StatusIs(kUnavailable));
@@ -248,7 +225,7 @@ TEST_F(SettingsTableElasticTest, NoWorkerJoinsAJobThatIsOver) {
 }
 
 TEST_F(SettingsTableElasticTest, WorkersOfOtherJobsStayAsTheyAre) {
-  SettingsTable& settings_table = Open(Job(2, 3));
+  SettingsTable& settings_table = Open(JobOf(2, 3));
 
   EXPECT_THAT(settings_table.Join(3, /*again=*/false),
               StatusIs(absl::StatusCode::kNotFound,
@@ -259,7 +236,7 @@ TEST_F(SettingsTableElasticTest, WorkersOfOtherJobsStayAsTheyAre) {
 }
 
 TEST_F(SettingsTableElasticTest, WorkersOutOfRangeAreRefused) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
 
   EXPECT_THAT(settings_table.Join(RunSettings::kMaxWorkers, /*again=*/false),
               StatusIs(kInvalid));
@@ -269,7 +246,7 @@ TEST_F(SettingsTableElasticTest, WorkersOutOfRangeAreRefused) {
 }
 
 TEST_F(SettingsTableElasticTest, AChiefThatIsStartedAgainKeepsTheFixedNumber) {
-  SettingsTable settings_table(Elastic(2, 2));
+  SettingsTable settings_table(ElasticJobOf(2, 2));
   settings_table.Open(
       {.revision = 4, .replicas_to_aggregate = 3, .workers = {0, 1, 2, 3, 4}});
 
@@ -286,7 +263,7 @@ TEST_F(SettingsTableElasticTest,
   for (const ElasticPolicy policy :
        {ElasticPolicy::kFixedBackups,
         ElasticPolicy::kFixedReplicasToAggregate}) {
-    SettingsTable settings_table(Elastic(2, 3, policy));
+    SettingsTable settings_table(ElasticJobOf(2, 3, policy));
     settings_table.Open(one_left);
     for (const int worker : {0, 1}) {
       settings_table.Join(worker, /*again=*/false).IgnoreError();

@@ -7,11 +7,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/chief/operators/settings_table_fixture.h"
 
 namespace lockstep::chief {
 namespace {
 
+using ::lockstep::testing::ElasticJobOf;
 using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::JobOf;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -20,36 +23,10 @@ constexpr auto kImpossible = absl::StatusCode::kFailedPrecondition;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
-JobConfig Job(int replicas, int workers) {
-  JobConfig job;
-  job.replicas_to_aggregate = replicas;
-  job.total_num_replicas = workers;
-  job.learning_rate.base = 0.5;
-  job.checkpoint.directory = "/checkpoints";
-  return job;
-}
-
-JobConfig Elastic(int replicas, int workers,
-                  ElasticPolicy policy = ElasticPolicy::kFixedBackups) {
-  JobConfig job = Job(replicas, workers);
-  job.elastic_workers = true;
-  job.elastic_policy = policy;
-  return job;
-}
-
-class SettingsTableTest : public ::testing::Test {
- protected:
-  SettingsTable& Open(const JobConfig& job) {
-    settings_table_.emplace(job);
-    settings_table_->Open(InitialSettings(job));
-    return *settings_table_;
-  }
-
-  std::optional<SettingsTable> settings_table_;
-};
+class SettingsTableTest : public testing::SettingsTableFixture {};
 
 TEST_F(SettingsTableTest, AChangeIsWantedUnderANewRevision) {
-  SettingsTable& settings_table = Open(Job(2, 3));
+  SettingsTable& settings_table = Open(JobOf(2, 3));
 
   EXPECT_THAT(settings_table.Change({.replicas_to_aggregate = 3}),
               IsOkAndHolds(1));
@@ -62,35 +39,35 @@ TEST_F(SettingsTableTest, AChangeIsWantedUnderANewRevision) {
 }
 
 TEST_F(SettingsTableTest, RepeatedChangeMakesNoRevision) {
-  SettingsTable& settings_table = Open(Job(2, 3));
+  SettingsTable& settings_table = Open(JobOf(2, 3));
   ASSERT_THAT(settings_table.Change({.paused = true}), IsOkAndHolds(1));
 
   EXPECT_THAT(settings_table.Change({.paused = true}), IsOkAndHolds(1));
 }
 
 TEST_F(SettingsTableTest, MoreGradientsThanWorkersAreRefusedInStrictMode) {
-  SettingsTable& settings_table = Open(Job(2, 3));
+  SettingsTable& settings_table = Open(JobOf(2, 3));
 
   EXPECT_THAT(
       settings_table.Change({.replicas_to_aggregate = 4, .learning_rate = 0.1}),
       StatusIs(kImpossible, HasSubstr("the job has 3 workers")));
-  EXPECT_EQ(settings_table.wanted(), InitialSettings(Job(2, 3)));
+  EXPECT_EQ(settings_table.wanted(), InitialSettings(JobOf(2, 3)));
 }
 
 TEST_F(SettingsTableTest, CompatibleModeTakesMoreGradientsThanWorkers) {
-  JobConfig job = Job(2, 3);
+  JobConfig job = JobOf(2, 3);
   job.mode = SyncMode::kCompatible;
 
   EXPECT_THAT(Open(job).Change({.replicas_to_aggregate = 4}), IsOkAndHolds(1));
 }
 
 TEST_F(SettingsTableTest, SharesOfAStepCannotBeChanged) {
-  EXPECT_THAT(Open(Job(4, 2)).Change({.replicas_to_aggregate = 2}),
+  EXPECT_THAT(Open(JobOf(4, 2)).Change({.replicas_to_aggregate = 2}),
               StatusIs(kImpossible, HasSubstr("know their shares")));
 }
 
 TEST_F(SettingsTableTest, SharedStepKeepsItsNumbersWhateverWorkersJoin) {
-  JobConfig job = Elastic(8, 2);
+  JobConfig job = ElasticJobOf(8, 2);
   job.work = Work::kShared;
   job.micro_batches_per_step = 8;
   SettingsTable& settings_table = Open(job);
@@ -104,7 +81,7 @@ TEST_F(SettingsTableTest, SharedStepKeepsItsNumbersWhateverWorkersJoin) {
 }
 
 TEST_F(SettingsTableTest, RateOfFtrlMustNotRoundToZeroInAnyStep) {
-  JobConfig job = Job(2, 3);
+  JobConfig job = JobOf(2, 3);
   job.train_steps = 100;
   job.learning_rate.schedule = LearningRateConfig::Schedule::kLinear;
   job.learning_rate.minimum = 0.005;  // 1% of the rate
@@ -131,7 +108,7 @@ TEST_F(SettingsTableTest, RateOfFtrlMustNotRoundToZeroInAnyStep) {
 }
 
 TEST_F(SettingsTableTest, ValuesThatNoJobCanHaveAreInvalid) {
-  SettingsTable& settings_table = Open(Job(2, 3));
+  SettingsTable& settings_table = Open(JobOf(2, 3));
 
   EXPECT_THAT(settings_table.Change({.replicas_to_aggregate = 0}),
               StatusIs(kInvalid));
@@ -144,7 +121,7 @@ TEST_F(SettingsTableTest, ValuesThatNoJobCanHaveAreInvalid) {
 }
 
 TEST_F(SettingsTableTest, NothingChangesBeforeTrainingAndAfter) {
-  SettingsTable settings_table(Job(2, 3));
+  SettingsTable settings_table(JobOf(2, 3));
   EXPECT_THAT(settings_table.Change({.paused = true}),
               StatusIs(kImpossible, HasSubstr("not begun")));
 
@@ -159,17 +136,17 @@ TEST_F(SettingsTableTest, NothingChangesBeforeTrainingAndAfter) {
 
 // A removal is checked with the rest of a change, and waits for a boundary.
 TEST_F(SettingsTableTest, ChangeThatIsRefusedRemovesNoWorker) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
   EXPECT_THAT(settings_table.Change({.learning_rate = -1, .remove_worker = 1}),
               StatusIs(kInvalid, HasSubstr("learning_rate")));
   EXPECT_FALSE(settings_table.IsToLeave(1));
   EXPECT_THAT(settings_table.Change({.learning_rate = 0.1, .remove_worker = 7}),
               StatusIs(kInvalid, HasSubstr("none of the workers")));
-  EXPECT_EQ(settings_table.wanted(), InitialSettings(Elastic(2, 3)));
+  EXPECT_EQ(settings_table.wanted(), InitialSettings(ElasticJobOf(2, 3)));
 }
 
 TEST_F(SettingsTableTest, JobThatStopsTakesNoChangesButLetsWorkersGo) {
-  SettingsTable& settings_table = Open(Elastic(2, 3));
+  SettingsTable& settings_table = Open(ElasticJobOf(2, 3));
   const RunSettings before = settings_table.wanted();
   settings_table.Stop("enough");
   settings_table.Stop("again");
@@ -185,7 +162,7 @@ TEST_F(SettingsTableTest, JobThatStopsTakesNoChangesButLetsWorkersGo) {
 }
 
 TEST_F(SettingsTableTest, ACheckpointIsWantedUntilItIsBegun) {
-  SettingsTable& settings_table = Open(Job(2, 3));
+  SettingsTable& settings_table = Open(JobOf(2, 3));
   EXPECT_FALSE(settings_table.checkpoint_wanted());
 
   EXPECT_OK(settings_table.RequestCheckpoint());
@@ -196,7 +173,7 @@ TEST_F(SettingsTableTest, ACheckpointIsWantedUntilItIsBegun) {
 }
 
 TEST_F(SettingsTableTest, AJobWithoutADirectoryWritesNoCheckpoint) {
-  JobConfig job = Job(2, 3);
+  JobConfig job = JobOf(2, 3);
   job.checkpoint.directory.clear();
 
   EXPECT_THAT(Open(job).RequestCheckpoint(),
@@ -204,7 +181,7 @@ TEST_F(SettingsTableTest, AJobWithoutADirectoryWritesNoCheckpoint) {
 }
 
 TEST_F(SettingsTableTest, WithMirrorsAllWorkersCount) {
-  JobConfig job = Job(3, 3);
+  JobConfig job = JobOf(3, 3);
   job.strategy.kind = StrategyKind::kMultiWorkerMirrored;
 
   EXPECT_THAT(Open(job).Change({.replicas_to_aggregate = 2}),
@@ -214,7 +191,7 @@ TEST_F(SettingsTableTest, WithMirrorsAllWorkersCount) {
 }
 
 JobConfig AutoJob() {
-  JobConfig job = Job(4, 4);
+  JobConfig job = JobOf(4, 4);
   job.tune_backups = true;
   return job;
 }

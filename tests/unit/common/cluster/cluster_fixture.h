@@ -8,6 +8,12 @@
 
 namespace lockstep::testing {
 
+inline constexpr TaskId kChief0 = {TaskType::kChief, 0};
+inline constexpr TaskId kWorker0 = {TaskType::kWorker, 0};
+inline constexpr TaskId kWorker1 = {TaskType::kWorker, 1};
+inline constexpr TaskId kPs0 = {TaskType::kPs, 0};
+inline constexpr TaskId kEvaluator0 = {TaskType::kEvaluator, 0};
+
 inline constexpr char kFull[] =
     R"({"chief": ["c:1"], "worker": ["w:1", "w:2"], "ps": ["p:1", "p:2"]})";
 inline constexpr char kNoChief[] =

@@ -13,8 +13,13 @@ namespace lockstep {
 namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::kChief0;
+using ::lockstep::testing::kEvaluator0;
 using ::lockstep::testing::kFull;
 using ::lockstep::testing::kNoChief;
+using ::lockstep::testing::kPs0;
+using ::lockstep::testing::kWorker0;
+using ::lockstep::testing::kWorker1;
 using ::lockstep::testing::Make;
 using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
@@ -25,11 +30,6 @@ using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr TaskId kChief0 = {TaskType::kChief, 0};
-constexpr TaskId kWorker0 = {TaskType::kWorker, 0};
-constexpr TaskId kWorker1 = {TaskType::kWorker, 1};
-constexpr TaskId kPs0 = {TaskType::kPs, 0};
-constexpr TaskId kEvaluator0 = {TaskType::kEvaluator, 0};
 
 TEST(ClusterTest, SeedExampleOfTwoWorkers) {
   const auto cluster = Make(

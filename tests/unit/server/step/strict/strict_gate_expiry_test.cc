@@ -5,13 +5,19 @@
 #include "server/step/strict/strict_gate.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/step/answer_matchers.h"
+#include "tests/unit/server/step/strict/strict_gate_fixture.h"
 
 namespace lockstep::server {
 namespace {
 
 using ::lockstep::testing::CancelledFor;
+using ::lockstep::testing::FirstWait;
 using ::lockstep::testing::IsOkAndHolds;
+using ::lockstep::testing::kNow;
+using ::lockstep::testing::PassOf;
 using ::lockstep::testing::RedoFor;
+using ::lockstep::testing::Says;
+using ::lockstep::testing::SelectedFor;
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TokenFor;
 using ::testing::ElementsAre;
@@ -20,40 +26,7 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 using Decision = Gate::Decision;
 
-const absl::Time kNow = absl::FromUnixSeconds(1000);
-
-MATCHER_P(Says, decision, "says the decision") {
-  return arg.decision == decision;
-}
-MATCHER_P(SelectedFor, attempt, "is selected") {
-  return arg.decision == Decision::kSelected && arg.attempt == attempt;
-}
-
-// The only pass of a worker's first incarnation for a step.
-Pass PassOf(int worker, int64_t step = 0, uint64_t incarnation = 1) {
-  return {worker, incarnation, step, step + 1, 0};
-}
-Pass FirstWait(int worker, uint64_t incarnation = 1) {
-  return {worker, incarnation, -1, 0, 0};
-}
-
-// Three replicas of which two count.
-class StrictGateExpiryTest : public ::testing::Test {
- protected:
-  StrictGateExpiryTest() { EXPECT_THAT(gate_.Activate(0), IsEmpty()); }
-
-  void Announce(int worker, Decision expected, int64_t step = 0) {
-    EXPECT_THAT(gate_.Announce(PassOf(worker, step)),
-                IsOkAndHolds(Says(expected)));
-  }
-  // Files a wait under the worker's number; it must not be ready.
-  void WaitAs(int worker, int64_t attempt, int64_t step = 0) {
-    EXPECT_THAT(gate_.Wait(worker, PassOf(worker, step), attempt, kNow),
-                IsOkAndHolds(IsEmpty()));
-  }
-
-  StrictGate gate_{{.replicas_to_aggregate = 2, .total_num_replicas = 3}};
-};
+class StrictGateExpiryTest : public testing::StrictGateFixture {};
 
 TEST_F(StrictGateExpiryTest, DeadMemberIsReplacedByTheNextThatAnnounced) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
