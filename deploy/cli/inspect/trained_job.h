@@ -74,8 +74,8 @@ class TrainedJob {
   absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> OpenDevice() const;
 
   // Replaces this process by a program of the user, whose environment has
-  // kCheckpointVariable and kAveragedVariable. With --checkpoints no job need be
-  // given. Returns only if that fails:
+  // kCheckpointVariable and kAveragedVariable. With --checkpoints no job need
+  // be given. Returns only if that fails:
   //
   //   kInvalidArgument  there is no such program; as OpenCheckpoint()
   //   and the errors of OpenCheckpoint() and DecodeJobFile()
