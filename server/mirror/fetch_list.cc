@@ -17,7 +17,8 @@ size_t SizeOf(const PartSpec& part) {
 
 std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
                                absl::Span<const int> wanted,
-                               size_t target_bytes) {
+                               size_t target_bytes,
+                               absl::FunctionRef<bool(int server)> is_mapped) {
   // By server, of all its parts: fetches that are repeated, some at a time,
   // must not become more calls.
   std::map<int, size_t> totals;
@@ -25,12 +26,18 @@ std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
     // Most rows of a table are in no mean.
     if (!part.is_table()) totals[part.reducer] += SizeOf(part);
   }
+  std::map<int, size_t> targets;
+  for (const auto& [server, total] : totals) {
+    targets[server] = is_mapped(server) ? MappedCallBytes(total, target_bytes)
+                                        : CallBytes(total, target_bytes);
+  }
   std::vector<Fetch> fetches;
   size_t bytes = 0;  // of the last fetch
   for (const int part : wanted) {
     const size_t size = SizeOf(parts[part]);
+    const auto of_server = targets.find(parts[part].reducer);
     const size_t target =
-        std::max(target_bytes, totals[parts[part].reducer] / kCallsAtOnce);
+        of_server == targets.end() ? target_bytes : of_server->second;
     // A call names a range of parts of one server, so a gap begins another
     // call.
     const bool joins =

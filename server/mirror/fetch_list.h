@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "server/state/file/state_layout.h"
 
@@ -22,14 +23,16 @@ struct Fetch {
 constexpr size_t kMostTableBytes = size_t{16} << 20;
 
 // Packs the parts `wanted`, ascending, into calls of about `target_bytes`: many
-// small parts per call, or one part of at least that size. Calls are larger if
-// a server reduces so much that one connection could not carry all of them at
-// once: the others would wait for the first parts, whose gradients arrive last.
-// `parts` must be all parts of the server. A call has tables only, or none: the
-// means of tables have no place in shared memory.
+// small parts per call, or one part of at least that size. Calls to a server
+// are larger if its memory is mapped. They are also larger if it reduces so
+// much that one connection could not carry all of them at once: the others
+// would wait for the first parts, whose gradients arrive last. `parts` must be
+// all parts of the server. A call has tables only, or none: the means of tables
+// have no place in shared memory.
 std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
                                absl::Span<const int> wanted,
-                               size_t target_bytes);
+                               size_t target_bytes,
+                               absl::FunctionRef<bool(int server)> is_mapped);
 
 // The bytes of a fetch's means, of the types of the parts; of each table at
 // most kMostTableBytes, as most of its rows are in no mean.

@@ -14,6 +14,11 @@ constexpr uint64_t kAlignment = 64;
 
 }  // namespace
 
+bool MappedMeans::Maps(int server) const {
+  MutexLock lock(mutex_);
+  return servers_[server].means != nullptr;
+}
+
 bool MappedMeans::MayMap(int server) const {
   MutexLock lock(mutex_);
   return !servers_[server].refused;

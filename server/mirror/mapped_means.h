@@ -32,6 +32,9 @@ class MappedMeans {
                                                  const SharedMeans& means)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // True if the server's memory is mapped.
+  bool Maps(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // False if the server's memory could not be mapped.
   bool MayMap(int server) const ABSL_LOCKS_EXCLUDED(mutex_);
 

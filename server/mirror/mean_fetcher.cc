@@ -88,7 +88,9 @@ void MeanFetcher::Look() {
   if (ended_) return;
   const std::vector<int> parts = requests_.Look(*shard, wanted);
   const auto target = static_cast<size_t>((*shard)->job().max_part_bytes);
-  for (const Fetch& fetch : MakeFetches((*shard)->parts(), parts, target)) {
+  for (const Fetch& fetch :
+       MakeFetches((*shard)->parts(), parts, target,
+                   [this](int server) { return mapped_.Maps(server); })) {
     Start(*shard, fetch);
   }
 }

@@ -1,5 +1,6 @@
 #include "worker/client/pulls.h"
 
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,12 +18,15 @@ namespace {
 
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
+// The values of a pull are all at hand, and few calls cost least. The limit
+// leaves work for several threads that copy.
+constexpr size_t kLargestMappedPull = size_t{16} << 20;
 
 }  // namespace
 
 absl::Status Pulls::Take(const grpc::ByteBuffer& response, int server,
-                         size_t index) {
-  const Chunk& chunk = chunks_.chunk(server, index);
+                         const PullCall& call) {
+  const Chunk& chunk = call.chunk;
   v1::PullHeader header;
   TensorPayload payload;
   LOCKSTEP_RETURN_IF_ERROR(DecodeTensorMessage(response, header, payload));
@@ -30,8 +34,8 @@ absl::Status Pulls::Take(const grpc::ByteBuffer& response, int server,
     LOCKSTEP_RETURN_IF_ERROR(
         mapped_.Copy(header.values(), Holder(server), chunk));
   } else if (chunk.table.has_value()) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        StoreRows(payload, *chunk.table, chunks_.rows(server, index), memory_));
+    LOCKSTEP_RETURN_IF_ERROR(StoreRows(
+        payload, *chunk.table, chunks_.rows(server, call.first), memory_));
   } else if (payload.size == chunk.size) {
     StoreChunk(payload, chunk, memory_);
   } else {
@@ -39,13 +43,16 @@ absl::Status Pulls::Take(const grpc::ByteBuffer& response, int server,
         "Pull answered ", payload.size, " bytes for parts of ", chunk.size));
   }
   // The answer's step, not the one asked for: the server may be ahead by then.
-  chunks_.Hold(server, index, {header.step(), 0});
+  for (size_t i = 0; i < call.count; ++i) {
+    chunks_.Hold(server, call.first + i, {header.step(), 0});
+  }
   return absl::OkStatus();
 }
 
 void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
                   ChunkTransfer::Report report) {
-  const Chunk& chunk = chunks_.chunk(server, index);
+  const PullCall& call = calls_[server][index];
+  const Chunk& chunk = call.chunk;
   v1::PullRequest request;
   *request.mutable_identity() = ToProto(links_.self());
   request.mutable_parts()->set_first_part(chunk.first_part);
@@ -53,11 +60,13 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
   request.set_step(step);
   request.set_server(Holder(server));
   if (chunk.table.has_value()) {
-    AddRows(chunks_.rows(server, index), *request.mutable_rows());
+    AddRows(chunks_.rows(server, call.first), *request.mutable_rows());
   } else {
     request.set_shared(mapped);
   }
-  const size_t bytes = chunks_.ValueBytes(server, index);
+  const size_t bytes = chunk.table.has_value()
+                           ? chunks_.ValueBytes(server, call.first)
+                           : chunk.size;
   PassFaultPoint(FaultPoint::kWorkerPullSend);
   links_.channel(Holder(server))
       .Call(ServerChannel::SizeOf(bytes), kPull, EncodeMessage(request),
@@ -65,7 +74,9 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
             [this, server, index, step, report = std::move(report)](
                 absl::Status status, const grpc::ByteBuffer& response) {
               PassFaultPoint(FaultPoint::kWorkerPullAnswered);
-              if (status.ok()) status = Take(response, server, index);
+              if (status.ok()) {
+                status = Take(response, server, calls_[server][index]);
+              }
               if (absl::IsAborted(status)) {
                 // The server committed two steps between its answer and the
                 // copy, and may do so again. Values in the answer itself cannot
@@ -77,9 +88,22 @@ void Pulls::Start(int server, size_t index, int64_t step, bool mapped,
             });
 }
 
+HeldChunks::Lists Pulls::MakeCalls(const HeldChunks::Lists& missing) {
+  calls_.clear();
+  HeldChunks::Lists lists;
+  for (size_t server = 0; server < missing.size(); ++server) {
+    const bool mapped = mapped_.Maps(Holder(static_cast<int>(server)));
+    calls_.push_back(MakePullCalls(chunks_.chunks()[server], missing[server],
+                                   mapped ? kLargestMappedPull : 0));
+    lists.emplace_back(calls_.back().size());
+    std::iota(lists.back().begin(), lists.back().end(), size_t{0});
+  }
+  return lists;
+}
+
 absl::StatusOr<int64_t> Pulls::Pull(int64_t step, HeldChunks::Among among) {
   ChunkTransfer transfer(
-      links_.TransferOptions("pull"), chunks_.Missing(step, among),
+      links_.TransferOptions("pull"), MakeCalls(chunks_.Missing(step, among)),
       [&](int server, size_t index, ChunkTransfer::Report report) {
         Start(server, index, step, mapped_.Maps(Holder(server)),
               std::move(report));

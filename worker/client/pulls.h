@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "worker/client/chunks/chunk_transfer.h"
 #include "worker/client/chunks/held_chunks.h"
+#include "worker/client/chunks/pull_calls.h"
 #include "worker/client/mapped_servers.h"
 #include "worker/client/server_links.h"
 #include "worker/memory/parameter_memory.h"
@@ -40,13 +42,17 @@ class Pulls {
  private:
   // The server from which the chunks of `server` are pulled.
   int Holder(int server) const { return mirror_.value_or(server); }
+  // Starts calls_[server][index].
   void Start(int server, size_t index, int64_t step, bool mapped,
              ChunkTransfer::Report report);
   // Copies the values of an answer to the worker's memory.
   //
   //   kAborted   the server overwrote the values before they were copied
   //   kInternal  the answer does not have the size of the chunk
-  absl::Status Take(const grpc::ByteBuffer& response, int server, size_t index);
+  absl::Status Take(const grpc::ByteBuffer& response, int server,
+                    const PullCall& call);
+  // Sets calls_, and returns the indices of all of them, by server.
+  HeldChunks::Lists MakeCalls(const HeldChunks::Lists& missing);
   // Logs every few seconds while no pull ends before its step.
   void Note(bool overtaken);
 
@@ -54,7 +60,8 @@ class Pulls {
   HeldChunks& chunks_;
   MappedServers& mapped_;
   ParameterMemory& memory_;
-  const std::optional<int> mirror_;  // as in ParameterClient::Options
+  const std::optional<int> mirror_;           // as in ParameterClient::Options
+  std::vector<std::vector<PullCall>> calls_;  // of one pull, by server
   int64_t overtaken_ = 0;  // pulls in a row that ended after their step
   absl::Time reported_;
 };

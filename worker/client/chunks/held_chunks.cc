@@ -6,15 +6,6 @@
 #include "common/base/call_limits.h"
 
 namespace lockstep::worker {
-namespace {
-
-// The number of calls that one push or pull makes to a server that maps memory:
-// enough to occupy all of its threads.
-constexpr size_t kMappedCalls = 16;
-// Larger chunks would be updated by one thread for long while the others idle.
-constexpr size_t kLargestMappedChunk = size_t{4} << 20;
-
-}  // namespace
 
 HeldChunks::HeldChunks(const Plan& plan, const ParameterMemory& memory,
                        int num_servers, size_t max_part_bytes)
@@ -32,13 +23,10 @@ HeldChunks::HeldChunks(const Plan& plan, const ParameterMemory& memory,
 void HeldChunks::CutForMapped(int server) {
   size_t total = 0;
   for (const Chunk& chunk : chunks_[server]) total += chunk.size;
-  const size_t target = std::min(total / kMappedCalls, kLargestMappedChunk);
-  // Not below the usual size: smaller chunks would only cost more calls. Larger
-  // ones if there are so many that a connection does not carry them at once:
-  // pushes to such a server have no window.
-  chunks_[server] = MakeChunks(
-      plan_, static_cast<int>(chunks_.size()),
-      std::max({target, max_part_bytes_, total / kCallsAtOnce}))[server];
+  // A connection must carry all of the chunks at once: pushes to such a server
+  // have no window.
+  chunks_[server] = MakeChunks(plan_, static_cast<int>(chunks_.size()),
+                               MappedCallBytes(total, max_part_bytes_))[server];
   held_[server].assign(chunks_[server].size(), Held());
   routed_[server].assign(chunks_[server].size(), {});
   pushed_[server].assign(chunks_[server].size(), {});

@@ -12,6 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::FieldsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // Parts of `elements` floats, by the server that reduces them; -1: this one.
 std::vector<PartSpec> Parts(std::vector<int> reducers, int64_t elements = 10) {
@@ -24,23 +25,31 @@ std::vector<PartSpec> Parts(std::vector<int> reducers, int64_t elements = 10) {
   return parts;
 }
 
+std::vector<Fetch> MakeFetches(const std::vector<PartSpec>& parts,
+                               std::vector<int> wanted, size_t target_bytes,
+                               int mapped_server = -1) {
+  return server::MakeFetches(parts, wanted, target_bytes, [&](int server) {
+    return server == mapped_server;
+  });
+}
+
 TEST(FetchListTest, ConsecutivePartsOfOneServerTravelTogether) {
-  EXPECT_THAT(MakeFetches(Parts({1, 1, 1, -1, 2}), {{0, 1, 2, 4}}, 1000),
+  EXPECT_THAT(MakeFetches(Parts({1, 1, 1, -1, 2}), {0, 1, 2, 4}, 1000),
               ElementsAre(FieldsAre(1, 0, 3), FieldsAre(2, 4, 1)));
 }
 
 TEST(FetchListTest, PartsThatAreNotWantedEndACall) {
-  EXPECT_THAT(MakeFetches(Parts({1, 1, 1}), {{0, 2}}, 1000),
+  EXPECT_THAT(MakeFetches(Parts({1, 1, 1}), {0, 2}, 1000),
               ElementsAre(FieldsAre(1, 0, 1), FieldsAre(1, 2, 1)));
 }
 
 TEST(FetchListTest, CallsHaveAboutTheTargetsBytes) {
-  EXPECT_THAT(MakeFetches(Parts({1, 1, 1}), {{0, 1, 2}}, 80),
+  EXPECT_THAT(MakeFetches(Parts({1, 1, 1}), {0, 1, 2}, 80),
               ElementsAre(FieldsAre(1, 0, 2), FieldsAre(1, 2, 1)));
 }
 
 TEST(FetchListTest, LargePartTravelsAlone) {
-  EXPECT_THAT(MakeFetches(Parts({1, 1}, 1000), {{0, 1}}, 80),
+  EXPECT_THAT(MakeFetches(Parts({1, 1}, 1000), {0, 1}, 80),
               ElementsAre(FieldsAre(1, 0, 1), FieldsAre(1, 1, 1)));
 }
 
@@ -60,13 +69,28 @@ TEST(FetchListTest, ConnectionCarriesTheCallsOfAllPartsAtOnce) {
               ElementsAre(FieldsAre(1, 0, 5), FieldsAre(1, 5, 5)));
 }
 
+// Bytes do not travel from it, so calls are fewer: 16, where parts allow it.
+TEST(FetchListTest, CallsToAMappedServerAreLarger) {
+  std::vector<int> reducers(64, 1);
+  reducers.insert(reducers.end(), 64, 2);
+  std::vector<int> all(128);
+  std::iota(all.begin(), all.end(), 0);
+
+  const std::vector<Fetch> fetches =
+      MakeFetches(Parts(reducers), all, 40, /*mapped_server=*/2);
+
+  ASSERT_THAT(fetches, SizeIs(64 + 16));
+  EXPECT_THAT(fetches[63], FieldsAre(1, 63, 1));
+  EXPECT_THAT(fetches[64], FieldsAre(2, 64, 4));
+}
+
 // Their means have no place in shared memory.
 TEST(FetchListTest, TablesTravelWithTablesAlone) {
   std::vector<PartSpec> parts = Parts({1, 1, 1, 1});
   parts[1].row_width = parts[2].row_width = 5;
 
   EXPECT_THAT(
-      MakeFetches(parts, {{0, 1, 2, 3}}, 1000),
+      MakeFetches(parts, {0, 1, 2, 3}, 1000),
       ElementsAre(FieldsAre(1, 0, 1), FieldsAre(1, 1, 2), FieldsAre(1, 3, 1)));
 }
 

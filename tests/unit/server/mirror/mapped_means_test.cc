@@ -46,9 +46,11 @@ TEST_F(MappedMeansTest, ReadsInPlaceUntilTheServerWritesAgain) {
   Write(0, 3);
   Write(1, 4);
 
+  ASSERT_FALSE(mapped_.Maps(0));
   const auto read = mapped_.Read(0, Describe());
 
   ASSERT_OK(read);
+  EXPECT_TRUE(mapped_.Maps(0));
   ASSERT_THAT(*read, SizeIs(2));
   ASSERT_THAT((*read)[1].slices, SizeIs(1));
   EXPECT_EQ((*read)[1].slices[0].size, kSize);
