@@ -33,7 +33,7 @@ MATCHER_P(SelectedFor, attempt, "is selected") {
   return arg.decision == Decision::kSelected && arg.attempt == attempt;
 }
 
-Pass PassOf(int worker, int64_t pass, int number, int64_t step = 0) {
+Pass NumberedPass(int worker, int64_t pass, int number, int64_t step = 0) {
   return {worker, 1, step, pass, number};
 }
 Pass FirstWait(int worker) { return {worker, 1, -1, 0, 0}; }
@@ -63,9 +63,10 @@ class SharedGateTest : public ::testing::Test {
 
 TEST_F(SharedGateTest, WorkersTakeOneNumberAfterTheOther) {
   EXPECT_THAT(Wait(FirstWait(2)), ElementsAre(SlotTokenFor(2, 0, 0)));
-  Announce(PassOf(2, 1, 0));
+  Announce(NumberedPass(2, 1, 0));
 
-  EXPECT_THAT(Wait(PassOf(2, 1, 0), 1), ElementsAre(SlotTokenFor(2, 0, 1)));
+  EXPECT_THAT(Wait(NumberedPass(2, 1, 0), 1),
+              ElementsAre(SlotTokenFor(2, 0, 1)));
 }
 
 TEST_F(SharedGateTest, TokenThatWasLostIsGivenAgain) {
@@ -77,10 +78,10 @@ TEST_F(SharedGateTest, TokenThatWasLostIsGivenAgain) {
 
 TEST_F(SharedGateTest, OneWorkerMakesTheWholeStep) {
   Wait(FirstWait(0));
-  Announce(PassOf(0, 1, 0));
-  Wait(PassOf(0, 1, 0), 1);
-  Announce(PassOf(0, 2, 1));
-  EXPECT_THAT(Wait(PassOf(0, 2, 1), 1), IsEmpty());  // all are done
+  Announce(NumberedPass(0, 1, 0));
+  Wait(NumberedPass(0, 1, 0), 1);
+  Announce(NumberedPass(0, 2, 1));
+  EXPECT_THAT(Wait(NumberedPass(0, 2, 1), 1), IsEmpty());  // all are done
 
   EXPECT_THAT(gate_.Commit(1, 1),
               IsOkAndHolds(ElementsAre(SlotTokenFor(0, 1, 0))));
@@ -90,58 +91,59 @@ TEST_F(SharedGateTest, OneWorkerMakesTheWholeStep) {
 TEST_F(SharedGateTest, IdleWorkerRepeatsANumberAndTheFirstResultEndsTheOther) {
   Wait(FirstWait(0));
   Wait(FirstWait(1));
-  EXPECT_THAT(Watch(10, PassOf(0, 1, 0)), IsEmpty());
-  Announce(PassOf(1, 1, 1));
-  EXPECT_THAT(Wait(PassOf(1, 1, 1), 1), ElementsAre(SlotTokenFor(1, 0, 0)));
-  Announce(PassOf(1, 2, 0));
+  EXPECT_THAT(Watch(10, NumberedPass(0, 1, 0)), IsEmpty());
+  Announce(NumberedPass(1, 1, 1));
+  EXPECT_THAT(Wait(NumberedPass(1, 1, 1), 1),
+              ElementsAre(SlotTokenFor(1, 0, 0)));
+  Announce(NumberedPass(1, 2, 0));
 
   // Worker 0 learns that its pass is in vain, and drops it.
-  EXPECT_THAT(Wait(PassOf(1, 2, 0), 1), ElementsAre(TokenFor(10, 0)));
-  Announce(PassOf(0, 1, 0), Decision::kNotNeeded);
-  EXPECT_THAT(Wait(PassOf(0, 1, 0)), IsEmpty());
+  EXPECT_THAT(Wait(NumberedPass(1, 2, 0), 1), ElementsAre(TokenFor(10, 0)));
+  Announce(NumberedPass(0, 1, 0), Decision::kNotNeeded);
+  EXPECT_THAT(Wait(NumberedPass(0, 1, 0)), IsEmpty());
 }
 
 TEST_F(SharedGateTest, GradientThatCameSecondIsReportedAsNotNeeded) {
   Wait(FirstWait(0));
   Wait(FirstWait(1));
   Wait(FirstWait(2));  // number 0 once more
-  Announce(PassOf(0, 1, 0));
-  Announce(PassOf(2, 1, 0));
-  EXPECT_FALSE(Wait(PassOf(2, 1, 0), 1).at(0).not_needed);
+  Announce(NumberedPass(0, 1, 0));
+  Announce(NumberedPass(2, 1, 0));
+  EXPECT_FALSE(Wait(NumberedPass(2, 1, 0), 1).at(0).not_needed);
 
-  EXPECT_TRUE(Wait(PassOf(0, 1, 0), 1).at(0).not_needed);
+  EXPECT_TRUE(Wait(NumberedPass(0, 1, 0), 1).at(0).not_needed);
 }
 
 // The answer to the first wait was lost.
 TEST_F(SharedGateTest, RepeatedWaitOfAPassThatCountedIsNotReportedAsNotNeeded) {
   Wait(FirstWait(0));
-  Announce(PassOf(0, 1, 0));
-  EXPECT_FALSE(Wait(PassOf(0, 1, 0), 1).at(0).not_needed);
-  EXPECT_FALSE(Wait(PassOf(0, 1, 0), 1).at(0).not_needed);
+  Announce(NumberedPass(0, 1, 0));
+  EXPECT_FALSE(Wait(NumberedPass(0, 1, 0), 1).at(0).not_needed);
+  EXPECT_FALSE(Wait(NumberedPass(0, 1, 0), 1).at(0).not_needed);
 }
 
 TEST_F(SharedGateTest, EndOfTheStepEndsThePassesThatComputeIt) {
   Wait(FirstWait(0));
-  EXPECT_THAT(Watch(10, PassOf(0, 1, 0)), IsEmpty());
+  EXPECT_THAT(Watch(10, NumberedPass(0, 1, 0)), IsEmpty());
 
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(10, 1))));
-  Announce(PassOf(0, 1, 0), Decision::kTooLate);
-  EXPECT_THAT(Wait(PassOf(0, 1, 0)), ElementsAre(SlotTokenFor(0, 1, 0)));
+  Announce(NumberedPass(0, 1, 0), Decision::kTooLate);
+  EXPECT_THAT(Wait(NumberedPass(0, 1, 0)), ElementsAre(SlotTokenFor(0, 1, 0)));
 }
 
 TEST_F(SharedGateTest, NumberOfADeadWorkerGoesOnInTheSameAttempt) {
   Wait(FirstWait(0));
   Wait(FirstWait(1));
-  Announce(PassOf(0, 1, 0));
+  Announce(NumberedPass(0, 1, 0));
 
   const Gate::Expired expired = gate_.Expire(0, 1);
 
   EXPECT_TRUE(expired.held_token);
   EXPECT_FALSE(expired.held_announcement);
   EXPECT_EQ(expired.attempt, 1);
-  EXPECT_FALSE(gate_.Counts(PassOf(0, 1, 0)));
+  EXPECT_FALSE(gate_.Counts(NumberedPass(0, 1, 0)));
   EXPECT_THAT(Wait(FirstWait(2)), ElementsAre(SlotTokenFor(2, 0, 0)));
-  EXPECT_THAT(gate_.Announce(PassOf(0, 1, 0)), StatusIs(kRefused));
+  EXPECT_THAT(gate_.Announce(NumberedPass(0, 1, 0)), StatusIs(kRefused));
 }
 
 TEST_F(SharedGateTest, WorkersThatWaitGetTheNumberOfADeadOne) {
@@ -157,16 +159,18 @@ TEST_F(SharedGateTest, WorkersThatWaitGetTheNumberOfADeadOne) {
 
 TEST_F(SharedGateTest, NewAttemptAsksForTheGradientsThatWorkersStillHave) {
   Wait(FirstWait(0));
-  Announce(PassOf(0, 1, 0));
-  Wait(PassOf(0, 1, 0), 1);
-  Announce(PassOf(0, 2, 1));
-  EXPECT_THAT(Wait(PassOf(0, 2, 1), 1), IsEmpty());
+  Announce(NumberedPass(0, 1, 0));
+  Wait(NumberedPass(0, 1, 0), 1);
+  Announce(NumberedPass(0, 2, 1));
+  EXPECT_THAT(Wait(NumberedPass(0, 2, 1), 1), IsEmpty());
 
   EXPECT_THAT(gate_.Redo(4), ElementsAre(RedoFor(0, 4)));
 
   // Number 0 has to be computed again.
-  EXPECT_THAT(Wait(PassOf(0, 2, 1), 4), ElementsAre(SlotTokenFor(0, 0, 0)));
-  EXPECT_THAT(gate_.Announce(PassOf(0, 3, 0)), IsOkAndHolds(SelectedFor(4)));
+  EXPECT_THAT(Wait(NumberedPass(0, 2, 1), 4),
+              ElementsAre(SlotTokenFor(0, 0, 0)));
+  EXPECT_THAT(gate_.Announce(NumberedPass(0, 3, 0)),
+              IsOkAndHolds(SelectedFor(4)));
   EXPECT_THAT(gate_.Commit(1, 1), StatusIs(kRefused));
   EXPECT_OK(gate_.Commit(1, 4));
 }
@@ -176,43 +180,45 @@ TEST_F(SharedGateTest, PassThatIsComputedGoesOnInTheNewAttempt) {
 
   EXPECT_THAT(gate_.Redo(2), IsEmpty());
 
-  EXPECT_THAT(gate_.Announce(PassOf(0, 1, 0)), IsOkAndHolds(SelectedFor(2)));
-  EXPECT_THAT(Wait(PassOf(0, 1, 0), 2), ElementsAre(SlotTokenFor(0, 0, 1)));
+  EXPECT_THAT(gate_.Announce(NumberedPass(0, 1, 0)),
+              IsOkAndHolds(SelectedFor(2)));
+  EXPECT_THAT(Wait(NumberedPass(0, 1, 0), 2),
+              ElementsAre(SlotTokenFor(0, 0, 1)));
   EXPECT_THAT(gate_.Redo(2), IsEmpty());  // it is the one at hand
 }
 
 TEST_F(SharedGateTest, GradientOfAnOlderAttemptIsNoResult) {
   Wait(FirstWait(0));
-  Announce(PassOf(0, 1, 0));
+  Announce(NumberedPass(0, 1, 0));
   gate_.Redo(2);
 
-  EXPECT_THAT(Wait(PassOf(0, 1, 0), 1), ElementsAre(RedoFor(0, 2)));
-  EXPECT_THAT(Wait(PassOf(0, 1, 0), 1), ElementsAre(RedoFor(0, 2)));
+  EXPECT_THAT(Wait(NumberedPass(0, 1, 0), 1), ElementsAre(RedoFor(0, 2)));
+  EXPECT_THAT(Wait(NumberedPass(0, 1, 0), 1), ElementsAre(RedoFor(0, 2)));
 }
 
 TEST_F(SharedGateTest, OnlyAnnouncedGradientsCount) {
   Wait(FirstWait(0));
-  EXPECT_FALSE(gate_.Counts(PassOf(0, 1, 0)));
-  Announce(PassOf(0, 1, 0));
-  EXPECT_TRUE(gate_.Counts(PassOf(0, 1, 0)));
-  EXPECT_FALSE(gate_.Counts(PassOf(1, 1, 0)));
-  EXPECT_TRUE(gate_.Counts(PassOf(1, 1, 0, /*step=*/3)));  // not at hand
+  EXPECT_FALSE(gate_.Counts(NumberedPass(0, 1, 0)));
+  Announce(NumberedPass(0, 1, 0));
+  EXPECT_TRUE(gate_.Counts(NumberedPass(0, 1, 0)));
+  EXPECT_FALSE(gate_.Counts(NumberedPass(1, 1, 0)));
+  EXPECT_TRUE(gate_.Counts(NumberedPass(1, 1, 0, /*step=*/3)));  // not at hand
 }
 
 TEST_F(SharedGateTest, DelayedCallsChangeNothing) {
   Wait(FirstWait(0));
-  Announce(PassOf(0, 1, 0));
-  Wait(PassOf(0, 1, 0), 1);
+  Announce(NumberedPass(0, 1, 0));
+  Wait(NumberedPass(0, 1, 0), 1);
 
-  Announce(PassOf(0, 1, 0), Decision::kTooLate);
+  Announce(NumberedPass(0, 1, 0), Decision::kTooLate);
   EXPECT_THAT(gate_.Wait(9, FirstWait(0), 0, kNow),
               IsOkAndHolds(ElementsAre(CancelledFor(9))));
 }
 
 TEST_F(SharedGateTest, OfTwoWaitsOfAWorkerTheOlderIsCancelled) {
-  EXPECT_THAT(Watch(10, PassOf(0, 1, 0)), IsEmpty());
+  EXPECT_THAT(Watch(10, NumberedPass(0, 1, 0)), IsEmpty());
 
-  EXPECT_THAT(Watch(11, PassOf(0, 2, 0)), ElementsAre(CancelledFor(10)));
+  EXPECT_THAT(Watch(11, NumberedPass(0, 2, 0)), ElementsAre(CancelledFor(10)));
 
   gate_.Cancel(11);
   EXPECT_THAT(gate_.Finish(), IsEmpty());
@@ -220,7 +226,7 @@ TEST_F(SharedGateTest, OfTwoWaitsOfAWorkerTheOlderIsCancelled) {
 
 TEST_F(SharedGateTest, WorkersThatLeaveGiveTheirNumbersBack) {
   Wait(FirstWait(0));
-  Watch(10, PassOf(0, 1, 0));
+  Watch(10, NumberedPass(0, 1, 0));
 
   EXPECT_THAT(gate_.SetReplicas(1, {1, 4}), ElementsAre(CancelledFor(10)));
 
@@ -232,18 +238,18 @@ TEST_F(SharedGateTest, WorkersThatLeaveGiveTheirNumbersBack) {
 
 TEST_F(SharedGateTest, NumbersThatThereAreNotAreRefused) {
   for (const int number : {-1, 2}) {
-    EXPECT_THAT(gate_.Announce(PassOf(0, 1, number)),
+    EXPECT_THAT(gate_.Announce(NumberedPass(0, 1, number)),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("is not below 2")));
   }
-  EXPECT_THAT(gate_.Announce(PassOf(0, 1, 0, /*step=*/1)),
+  EXPECT_THAT(gate_.Announce(NumberedPass(0, 1, 0, /*step=*/1)),
               StatusIs(kRefused, HasSubstr("has not begun")));
 }
 
 TEST_F(SharedGateTest, NothingIsHandedOutBeforeTheShardIsOpen) {
   SharedGate gate({.numbers = 2, .total_num_replicas = 1});
   EXPECT_THAT(gate.Wait(5, FirstWait(0), 0, kNow), IsOkAndHolds(IsEmpty()));
-  EXPECT_THAT(gate.Announce(PassOf(0, 1, 0)), StatusIs(kRefused));
+  EXPECT_THAT(gate.Announce(NumberedPass(0, 1, 0)), StatusIs(kRefused));
 
   EXPECT_THAT(gate.Activate(3), ElementsAre(SlotTokenFor(5, 3, 0)));
   EXPECT_THAT(gate.Activate(9), IsEmpty());
@@ -266,7 +272,7 @@ TEST_F(SharedGateTest, EndOfTrainingNamesItsStepIfTheShardWasOpen) {
 TEST_F(SharedGateTest, EndOfTrainingEndsAllWaitsUntilItIsTakenBack) {
   EXPECT_THAT(gate_.Finish(), IsEmpty());
   EXPECT_THAT(Wait(FirstWait(0)), ElementsAre(FinishedFor(0)));
-  Announce(PassOf(0, 1, 0), Decision::kTooLate);
+  Announce(NumberedPass(0, 1, 0), Decision::kTooLate);
 
   gate_.Reopen();
 
@@ -275,7 +281,7 @@ TEST_F(SharedGateTest, EndOfTrainingEndsAllWaitsUntilItIsTakenBack) {
 
 TEST_F(SharedGateTest, SlowWorkerIsNotReplacedButItsNumberIsRepeated) {
   Wait(FirstWait(0));
-  Announce(PassOf(0, 1, 0));
+  Announce(NumberedPass(0, 1, 0));
 
   EXPECT_FALSE(gate_.Replace(0, 0, 1).by.has_value());
   EXPECT_THAT(gate_.Members(), IsEmpty());

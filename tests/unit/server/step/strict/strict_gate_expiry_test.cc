@@ -14,7 +14,7 @@ using ::lockstep::testing::CancelledFor;
 using ::lockstep::testing::FirstWait;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::kNow;
-using ::lockstep::testing::PassOf;
+using ::lockstep::testing::PassOfStep;
 using ::lockstep::testing::RedoFor;
 using ::lockstep::testing::Says;
 using ::lockstep::testing::SelectedFor;
@@ -38,7 +38,7 @@ TEST_F(StrictGateExpiryTest, DeadMemberIsReplacedByTheNextThatAnnounced) {
   EXPECT_EQ(expired.step, 0);
   EXPECT_EQ(expired.attempt, 2);
   EXPECT_THAT(gate_.Members(), ElementsAre(1, 2));
-  EXPECT_THAT(gate_.Announce(PassOf(2)), IsOkAndHolds(SelectedFor(2)));
+  EXPECT_THAT(gate_.Announce(PassOfStep(2)), IsOkAndHolds(SelectedFor(2)));
 }
 
 TEST_F(StrictGateExpiryTest, SurvivorsAndThePromotedPushAgain) {
@@ -57,7 +57,7 @@ TEST_F(StrictGateExpiryTest, SurvivorThatWaitsLaterStillLearnsOfTheNewAttempt) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   gate_.Expire(0, 1);
 
-  EXPECT_THAT(gate_.Wait(1, PassOf(1), 1, kNow),
+  EXPECT_THAT(gate_.Wait(1, PassOfStep(1), 1, kNow),
               IsOkAndHolds(ElementsAre(RedoFor(1, 2))));
 
   // Having pushed for the new attempt, it waits for the commit.
@@ -95,27 +95,28 @@ TEST_F(StrictGateExpiryTest, AttemptsCountFromOneInEveryStep) {
   gate_.Expire(0, 1);
   ASSERT_OK(gate_.Commit(1, 2));
 
-  EXPECT_THAT(gate_.Announce(PassOf(1, 1)), IsOkAndHolds(SelectedFor(1)));
+  EXPECT_THAT(gate_.Announce(PassOfStep(1, 1)), IsOkAndHolds(SelectedFor(1)));
 }
 
 TEST_F(StrictGateExpiryTest, DeadIncarnationIsHeardNoMore) {
   Announce(0, Decision::kSelected);
   gate_.Expire(0, 1);
 
-  EXPECT_THAT(gate_.Announce(PassOf(0)),
+  EXPECT_THAT(gate_.Announce(PassOfStep(0)),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("has been replaced")));
-  EXPECT_THAT(gate_.Wait(0, PassOf(0), 1, kNow),
+  EXPECT_THAT(gate_.Wait(0, PassOfStep(0), 1, kNow),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 
   EXPECT_THAT(gate_.Members(), IsEmpty());
-  EXPECT_THAT(gate_.Announce(PassOf(0, 0, 2)), IsOkAndHolds(SelectedFor(2)));
+  EXPECT_THAT(gate_.Announce(PassOfStep(0, 0, 2)),
+              IsOkAndHolds(SelectedFor(2)));
 }
 
 TEST_F(StrictGateExpiryTest, SuccessorWaitsUntilItsPredecessorIsExpired) {
   Announce(0, Decision::kSelected);
 
-  EXPECT_THAT(gate_.Announce(PassOf(0, 0, 2)),
+  EXPECT_THAT(gate_.Announce(PassOfStep(0, 0, 2)),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("register with the chief")));
   EXPECT_THAT(gate_.Wait(0, FirstWait(0, 2), 0, kNow),
@@ -128,16 +129,18 @@ TEST_F(StrictGateExpiryTest, NewerIncarnationThatWaitedShutsOutAnOlderOne) {
   ASSERT_THAT(gate_.Wait(1, FirstWait(0, 2), 0, kNow),
               IsOkAndHolds(ElementsAre(TokenFor(1, 0))));
 
-  EXPECT_THAT(gate_.Announce(PassOf(0, 0, 1)),
+  EXPECT_THAT(gate_.Announce(PassOfStep(0, 0, 1)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(gate_.Wait(2, PassOf(0, 0, 1), 0, kNow),
+  EXPECT_THAT(gate_.Wait(2, PassOfStep(0, 0, 1), 0, kNow),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST_F(StrictGateExpiryTest, ExpiryOfAnOldIncarnationSparesTheNewOne) {
   gate_.Expire(0, 1);
-  ASSERT_THAT(gate_.Announce(PassOf(0, 0, 2)), IsOkAndHolds(SelectedFor(1)));
-  ASSERT_THAT(gate_.Wait(5, PassOf(0, 0, 2), 1, kNow), IsOkAndHolds(IsEmpty()));
+  ASSERT_THAT(gate_.Announce(PassOfStep(0, 0, 2)),
+              IsOkAndHolds(SelectedFor(1)));
+  ASSERT_THAT(gate_.Wait(5, PassOfStep(0, 0, 2), 1, kNow),
+              IsOkAndHolds(IsEmpty()));
 
   const Gate::Expired expired = gate_.Expire(0, 1);
 

@@ -23,7 +23,7 @@ MATCHER_P(SelectedFor, attempt, "is selected") {
 inline const absl::Time kNow = absl::FromUnixSeconds(1000);
 
 // The only pass of a worker's first incarnation for a step.
-inline Pass PassOf(int worker, int64_t step = 0, uint64_t incarnation = 1) {
+inline Pass PassOfStep(int worker, int64_t step = 0, uint64_t incarnation = 1) {
   return {worker, incarnation, step, step + 1, 0};
 }
 inline Pass FirstWait(int worker, uint64_t incarnation = 1) {
@@ -36,12 +36,12 @@ class StrictGateFixture : public ::testing::Test {
   StrictGateFixture() { EXPECT_THAT(gate_.Activate(0), ::testing::IsEmpty()); }
 
   void Announce(int worker, server::Gate::Decision expected, int64_t step = 0) {
-    EXPECT_THAT(gate_.Announce(PassOf(worker, step)),
+    EXPECT_THAT(gate_.Announce(PassOfStep(worker, step)),
                 IsOkAndHolds(Says(expected)));
   }
   // Files a wait under the worker's number; it must not be ready.
   void WaitAs(int worker, int64_t attempt, int64_t step = 0) {
-    EXPECT_THAT(gate_.Wait(worker, PassOf(worker, step), attempt, kNow),
+    EXPECT_THAT(gate_.Wait(worker, PassOfStep(worker, step), attempt, kNow),
                 IsOkAndHolds(::testing::IsEmpty()));
   }
 

@@ -27,17 +27,19 @@ class StrictGateReplaceTest : public ::testing::Test {
   StrictGateReplaceTest() {
     gate_.Activate(0);
     for (int worker : {0, 1}) {
-      EXPECT_EQ(gate_.Announce(PassOf(worker))->decision, Decision::kSelected);
+      EXPECT_EQ(gate_.Announce(PassOfStep(worker))->decision,
+                Decision::kSelected);
     }
   }
 
-  static Pass PassOf(int worker) { return {worker, 1, 0, 1, 0}; }
+  static Pass PassOfStep(int worker) { return {worker, 1, 0, 1, 0}; }
 
   void Announce(int worker) {
-    EXPECT_EQ(gate_.Announce(PassOf(worker))->decision, Decision::kNotNeeded);
+    EXPECT_EQ(gate_.Announce(PassOfStep(worker))->decision,
+              Decision::kNotNeeded);
   }
   void WaitAs(int worker, int64_t attempt) {
-    EXPECT_THAT(gate_.Wait(worker, PassOf(worker), attempt, kNow),
+    EXPECT_THAT(gate_.Wait(worker, PassOfStep(worker), attempt, kNow),
                 IsOkAndHolds(IsEmpty()));
   }
   void ExpectNothingChanges(int worker, int64_t step = 0, int64_t attempt = 1) {
@@ -75,7 +77,7 @@ TEST_F(StrictGateReplaceTest,
   ExpectNothingChanges(0);
   Announce(2);
   ExpectNothingChanges(0);
-  ASSERT_OK(gate_.Watch(2, PassOf(2), kNow));
+  ASSERT_OK(gate_.Watch(2, PassOfStep(2), kNow));
   ExpectNothingChanges(0);
   WaitAs(3, 0);  // has announced nothing
   ExpectNothingChanges(0);
@@ -154,8 +156,8 @@ TEST_F(StrictGateReplaceTest, WithoutBackupsNoMemberIsReplaced) {
         {.replicas_to_aggregate = replicas, .total_num_replicas = 2});
     gate.Activate(0);
     for (int worker : {0, 1}) {
-      ASSERT_OK(gate.Announce(PassOf(worker)));
-      ASSERT_OK(gate.Wait(worker, PassOf(worker), 1, kNow));
+      ASSERT_OK(gate.Announce(PassOfStep(worker)));
+      ASSERT_OK(gate.Wait(worker, PassOfStep(worker), 1, kNow));
     }
 
     EXPECT_EQ(gate.Replace(0, 0, 1).by, std::nullopt);

@@ -17,7 +17,7 @@ using ::lockstep::testing::FinishedFor;
 using ::lockstep::testing::FirstWait;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::kNow;
-using ::lockstep::testing::PassOf;
+using ::lockstep::testing::PassOfStep;
 using ::lockstep::testing::RedoFor;
 using ::lockstep::testing::Says;
 using ::lockstep::testing::SelectedFor;
@@ -42,9 +42,11 @@ TEST_F(StrictGateTest, FirstAnnouncementsAreTheSetWhateverTheOrder) {
     StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 3});
     gate.Activate(0);
 
-    EXPECT_THAT(gate.Announce(PassOf(order[0])), IsOkAndHolds(SelectedFor(1)));
-    EXPECT_THAT(gate.Announce(PassOf(order[1])), IsOkAndHolds(SelectedFor(1)));
-    EXPECT_THAT(gate.Announce(PassOf(order[2])),
+    EXPECT_THAT(gate.Announce(PassOfStep(order[0])),
+                IsOkAndHolds(SelectedFor(1)));
+    EXPECT_THAT(gate.Announce(PassOfStep(order[1])),
+                IsOkAndHolds(SelectedFor(1)));
+    EXPECT_THAT(gate.Announce(PassOfStep(order[2])),
                 IsOkAndHolds(Says(Decision::kNotNeeded)));
 
     EXPECT_THAT(gate.Members(), UnorderedElementsAre(order[0], order[1]));
@@ -70,7 +72,7 @@ TEST_F(StrictGateTest, AnnouncementForACommittedStepIsTooLate) {
   Announce(1, Decision::kSelected);
   ASSERT_OK(gate_.Commit(1, 1));
 
-  absl::StatusOr<Gate::Announced> late = gate_.Announce(PassOf(2));
+  absl::StatusOr<Gate::Announced> late = gate_.Announce(PassOfStep(2));
 
   ASSERT_OK(late);
   EXPECT_EQ(late->decision, Decision::kTooLate);
@@ -83,9 +85,9 @@ TEST_F(StrictGateTest, WorkerThatNamesAStepToComeMustRegisterAgain) {
       StatusIs(absl::StatusCode::kFailedPrecondition,
                HasSubstr("local_step 1 has not begun; the global step is 0"));
 
-  EXPECT_THAT(gate_.Announce(PassOf(0, 1)), refused);
-  EXPECT_THAT(gate_.Wait(1, PassOf(0, 1), 1, kNow), refused);
-  EXPECT_THAT(gate_.Watch(2, PassOf(0, 1), kNow), refused);
+  EXPECT_THAT(gate_.Announce(PassOfStep(0, 1)), refused);
+  EXPECT_THAT(gate_.Wait(1, PassOfStep(0, 1), 1, kNow), refused);
+  EXPECT_THAT(gate_.Watch(2, PassOfStep(0, 1), kNow), refused);
 
   EXPECT_THAT(gate_.Members(), IsEmpty());
   EXPECT_THAT(gate_.WaitingWorkers(), IsEmpty());
@@ -107,11 +109,11 @@ TEST_F(StrictGateTest, WorkersAndSlotsOutOfRangeAreRefused) {
 TEST_F(StrictGateTest, NothingIsAnnouncedBeforeTheFirstStepBegins) {
   StrictGate gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
 
-  EXPECT_THAT(gate.Announce(PassOf(0)),
+  EXPECT_THAT(gate.Announce(PassOfStep(0)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 
   gate.Activate(0);
-  EXPECT_THAT(gate.Announce(PassOf(0)), IsOkAndHolds(SelectedFor(1)));
+  EXPECT_THAT(gate.Announce(PassOfStep(0)), IsOkAndHolds(SelectedFor(1)));
 }
 
 TEST_F(StrictGateTest, ActivateAnswersEarlierWaits) {
@@ -256,9 +258,9 @@ TEST_F(StrictGateTest, TokenSaysWhichAttemptTheStepCameOf) {
 
 TEST_F(StrictGateTest, NewerWaitOfAWorkerCancelsTheOlder) {
   Announce(0, Decision::kSelected);
-  ASSERT_THAT(gate_.Wait(1, PassOf(0), 1, kNow), IsOkAndHolds(IsEmpty()));
+  ASSERT_THAT(gate_.Wait(1, PassOfStep(0), 1, kNow), IsOkAndHolds(IsEmpty()));
 
-  EXPECT_THAT(gate_.Wait(2, PassOf(0), 1, kNow),
+  EXPECT_THAT(gate_.Wait(2, PassOfStep(0), 1, kNow),
               IsOkAndHolds(ElementsAre(CancelledFor(1))));
 
   EXPECT_THAT(gate_.WaitingWorkers(), ::testing::SizeIs(1));
@@ -279,9 +281,9 @@ TEST_F(StrictGateTest, RepeatedWaitIsGivenTheSameToken) {
   for (int worker : {0, 1}) Announce(worker, Decision::kSelected);
   ASSERT_OK(gate_.Commit(1, 1));
 
-  EXPECT_THAT(gate_.Wait(1, PassOf(0), 1, kNow),
+  EXPECT_THAT(gate_.Wait(1, PassOfStep(0), 1, kNow),
               IsOkAndHolds(ElementsAre(TokenFor(1, 1))));
-  EXPECT_THAT(gate_.Wait(2, PassOf(0), 1, kNow),
+  EXPECT_THAT(gate_.Wait(2, PassOfStep(0), 1, kNow),
               IsOkAndHolds(ElementsAre(TokenFor(2, 1))));
 }
 
@@ -322,8 +324,8 @@ TEST_F(StrictGateTest, FinishAnswersEveryWaitNowAndLater) {
 TEST_F(StrictGateTest, AStepThatTakesFewerGradientsIsHelpedByThat) {
   StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 2});
   gate.Activate(0);
-  ASSERT_THAT(gate.Announce(PassOf(1)), IsOkAndHolds(SelectedFor(1)));
-  ASSERT_OK(gate.Wait(7, PassOf(1), 1, kNow));
+  ASSERT_THAT(gate.Announce(PassOfStep(1)), IsOkAndHolds(SelectedFor(1)));
+  ASSERT_OK(gate.Wait(7, PassOfStep(1), 1, kNow));
 
   EXPECT_THAT(gate.SetReplicas(1, {}), IsEmpty());
   EXPECT_THAT(gate.Redo(5), ElementsAre(RedoFor(7, 5)));
@@ -345,7 +347,7 @@ TEST_F(StrictGateTest, WorkersThatTakePartNoMoreAreRefused) {
   gate_.SetReplicas(1, {0, 5});
 
   EXPECT_THAT(gate_.Members(), IsEmpty());
-  EXPECT_THAT(gate_.Announce(PassOf(1)),
+  EXPECT_THAT(gate_.Announce(PassOfStep(1)),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("none of the 2 workers that take part now")));
   Announce(5, Decision::kSelected);

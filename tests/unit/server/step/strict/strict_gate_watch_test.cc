@@ -24,7 +24,7 @@ using Decision = Gate::Decision;
 
 const absl::Time kNow = absl::FromUnixSeconds(1000);
 
-Pass PassOf(int worker, int64_t step = 0, uint64_t incarnation = 1) {
+Pass WatchedPass(int worker, int64_t step = 0, uint64_t incarnation = 1) {
   return {worker, incarnation, step, step + 1, 0};
 }
 
@@ -33,10 +33,10 @@ class StrictGateWatchTest : public ::testing::Test {
  protected:
   void SetUp() override {
     gate_.Activate(0);
-    EXPECT_THAT(gate_.Watch(7, PassOf(2), kNow), IsOkAndHolds(IsEmpty()));
+    EXPECT_THAT(gate_.Watch(7, WatchedPass(2), kNow), IsOkAndHolds(IsEmpty()));
   }
   Decision Announce(int worker, int64_t step = 0) {
-    const auto announced = gate_.Announce(PassOf(worker, step));
+    const auto announced = gate_.Announce(WatchedPass(worker, step));
     EXPECT_OK(announced);
     return announced->decision;
   }
@@ -58,7 +58,7 @@ TEST_F(StrictGateWatchTest, FinishNamesTheStepAndTheAttemptThatMadeIt) {
   ASSERT_OK(gate_.Commit(1, 1));
   ASSERT_THAT(gate_.Finish(), IsEmpty());
 
-  const auto answers = gate_.Wait(8, PassOf(0), 1, kNow);
+  const auto answers = gate_.Wait(8, WatchedPass(0), 1, kNow);
 
   ASSERT_THAT(answers, IsOkAndHolds(ElementsAre(FinishedFor(8))));
   EXPECT_EQ((*answers)[0].step, 1);
@@ -69,9 +69,9 @@ TEST_F(StrictGateWatchTest, IncarnationThatNoClockDrawsIsRefusedWithoutEffect) {
   const auto refused = StatusIs(absl::StatusCode::kInvalidArgument,
                                 HasSubstr("worker 1 has incarnation"));
   constexpr uint64_t kLargest = uint64_t{1} << 62;
-  EXPECT_THAT(gate_.Wait(8, PassOf(1, 0, kLargest), 0, kNow), refused);
-  EXPECT_THAT(gate_.Watch(8, PassOf(1, 0, kLargest), kNow), refused);
-  EXPECT_THAT(gate_.Announce(PassOf(1, 0, kLargest)), refused);
+  EXPECT_THAT(gate_.Wait(8, WatchedPass(1, 0, kLargest), 0, kNow), refused);
+  EXPECT_THAT(gate_.Watch(8, WatchedPass(1, 0, kLargest), kNow), refused);
+  EXPECT_THAT(gate_.Announce(WatchedPass(1, 0, kLargest)), refused);
 
   EXPECT_EQ(Announce(1), Decision::kSelected);
 }
@@ -81,7 +81,7 @@ TEST_F(StrictGateWatchTest, WatchOfAStepThatIsOverIsAnsweredAtOnce) {
   Announce(1);
   ASSERT_OK(gate_.Commit(1, 1));
 
-  EXPECT_THAT(gate_.Watch(8, PassOf(2), kNow),
+  EXPECT_THAT(gate_.Watch(8, WatchedPass(2), kNow),
               IsOkAndHolds(ElementsAre(TokenFor(8, 1))));
 }
 
@@ -97,7 +97,7 @@ TEST_F(StrictGateWatchTest, RepeatedWatchAfterTheAnnouncementIsFiled) {
   Announce(1);
   EXPECT_EQ(Announce(2), Decision::kNotNeeded);
 
-  EXPECT_THAT(gate_.Watch(8, PassOf(2), kNow),
+  EXPECT_THAT(gate_.Watch(8, WatchedPass(2), kNow),
               IsOkAndHolds(ElementsAre(CancelledFor(7))));
 
   EXPECT_THAT(gate_.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(8, 1))));
@@ -106,14 +106,14 @@ TEST_F(StrictGateWatchTest, RepeatedWatchAfterTheAnnouncementIsFiled) {
 TEST_F(StrictGateWatchTest, WaitForTheTokenEndsTheWatch) {
   Announce(2);
 
-  EXPECT_THAT(gate_.Wait(8, PassOf(2), 1, kNow),
+  EXPECT_THAT(gate_.Wait(8, WatchedPass(2), 1, kNow),
               IsOkAndHolds(ElementsAre(CancelledFor(7))));
 }
 
 TEST_F(StrictGateWatchTest, DelayedWatchDoesNotDisturbTheWait) {
-  ASSERT_OK(gate_.Wait(8, PassOf(2), 0, kNow));
+  ASSERT_OK(gate_.Wait(8, WatchedPass(2), 0, kNow));
 
-  EXPECT_THAT(gate_.Watch(9, PassOf(2), kNow),
+  EXPECT_THAT(gate_.Watch(9, WatchedPass(2), kNow),
               IsOkAndHolds(ElementsAre(CancelledFor(9))));
 
   Announce(0);
@@ -122,7 +122,7 @@ TEST_F(StrictGateWatchTest, DelayedWatchDoesNotDisturbTheWait) {
 }
 
 TEST_F(StrictGateWatchTest, PassThatWaitedIsAnnouncedNoMore) {
-  ASSERT_OK(gate_.Wait(8, PassOf(2), 0, kNow));
+  ASSERT_OK(gate_.Wait(8, WatchedPass(2), 0, kNow));
 
   EXPECT_EQ(Announce(2), Decision::kTooLate);
 }
@@ -136,14 +136,14 @@ TEST_F(StrictGateWatchTest, PromotedBackupLearnsOfItWhenItHasComputed) {
   EXPECT_THAT(gate_.Expire(0, 1).answers, IsEmpty());
 
   EXPECT_THAT(gate_.Members(), ElementsAre(1, 2));
-  EXPECT_THAT(gate_.Wait(8, PassOf(2), 0, kNow),
+  EXPECT_THAT(gate_.Wait(8, WatchedPass(2), 0, kNow),
               IsOkAndHolds(ElementsAre(RedoFor(8, 2), CancelledFor(7))));
 }
 
 TEST_F(StrictGateWatchTest, FinishEndsTheWatch) {
   EXPECT_THAT(gate_.Finish(), ElementsAre(FinishedFor(7)));
 
-  EXPECT_THAT(gate_.Watch(8, PassOf(1), kNow),
+  EXPECT_THAT(gate_.Watch(8, WatchedPass(1), kNow),
               IsOkAndHolds(ElementsAre(FinishedFor(8))));
 }
 
@@ -152,13 +152,13 @@ TEST_F(StrictGateWatchTest, StepsGoOnWhenAnEndIsTakenBack) {
   gate_.Reopen();
 
   EXPECT_EQ(Announce(0), Decision::kSelected);
-  EXPECT_THAT(gate_.Watch(8, PassOf(2), kNow), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(gate_.Watch(8, WatchedPass(2), kNow), IsOkAndHolds(IsEmpty()));
 }
 
 TEST_F(StrictGateWatchTest, ExpiryOfTheWatcherEndsTheWatch) {
   EXPECT_THAT(gate_.Expire(2, 1).answers, ElementsAre(CancelledFor(7)));
 
-  EXPECT_THAT(gate_.Watch(8, PassOf(2), kNow),
+  EXPECT_THAT(gate_.Watch(8, WatchedPass(2), kNow),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
@@ -186,14 +186,14 @@ TEST(StrictGateWatchSharesTest, WatchIsNotGivenTheTokenOfAShare) {
   StrictGate gate({.replicas_to_aggregate = 2, .total_num_replicas = 1});
   gate.Activate(0);
 
-  EXPECT_THAT(gate.Watch(1, PassOf(0), kNow), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(gate.Watch(1, WatchedPass(0), kNow), IsOkAndHolds(IsEmpty()));
 }
 
 TEST(StrictGateWatchWithoutBackupsTest, WatchMakesNoWorkerAMember) {
   StrictGate gate({.replicas_to_aggregate = 1, .total_num_replicas = 1});
   gate.Activate(0);
-  ASSERT_OK(gate.Announce(PassOf(0)));
-  ASSERT_OK(gate.Watch(1, PassOf(0), kNow));
+  ASSERT_OK(gate.Announce(WatchedPass(0)));
+  ASSERT_OK(gate.Watch(1, WatchedPass(0), kNow));
 
   EXPECT_THAT(gate.Commit(1, 1), IsOkAndHolds(ElementsAre(TokenFor(1, 1))));
 

@@ -12,14 +12,14 @@ using ::lockstep::testing::IsOk;
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
 
-Pass PassOf(int worker, uint64_t incarnation, int64_t pass = 1) {
+Pass PassInRoll(int worker, uint64_t incarnation, int64_t pass = 1) {
   return {worker, incarnation, 0, pass, 0};
 }
 
 TEST(WorkerRollTest, WorkersOfTheJobTakePartUntilOthersAreNamed) {
   WorkerRoll roll(2);
-  EXPECT_THAT(roll.CheckTakesPart(PassOf(1, 1)), IsOk());
-  EXPECT_THAT(roll.CheckTakesPart(PassOf(2, 1)),
+  EXPECT_THAT(roll.CheckTakesPart(PassInRoll(1, 1)), IsOk());
+  EXPECT_THAT(roll.CheckTakesPart(PassInRoll(2, 1)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("worker 2 is none of the 2 replicas")));
   EXPECT_FALSE(roll.TakesPart(-1));
@@ -30,7 +30,7 @@ TEST(WorkerRollTest, WorkersOfTheJobTakePartUntilOthersAreNamed) {
   EXPECT_TRUE(roll.TakesPart(5));
   EXPECT_FALSE(roll.TakesPart(0));
   // Not kInvalidArgument, with which its process would end.
-  EXPECT_THAT(roll.CheckTakesPart(PassOf(0, 1)),
+  EXPECT_THAT(roll.CheckTakesPart(PassInRoll(0, 1)),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("worker 0 is none of the 3 workers that take "
                                  "part now; register again")));
@@ -38,14 +38,14 @@ TEST(WorkerRollTest, WorkersOfTheJobTakePartUntilOthersAreNamed) {
 
 TEST(WorkerRollTest, OlderPassAndOlderIncarnationAreKnown) {
   WorkerRoll roll(2);
-  EXPECT_TRUE(roll.Note(PassOf(0, 1, 3), false));
-  EXPECT_TRUE(roll.Note(PassOf(0, 1, 3), false));
-  EXPECT_TRUE(roll.Note(PassOf(0, 1, 3), true));
-  EXPECT_FALSE(roll.Note(PassOf(0, 1, 3), false));
-  EXPECT_FALSE(roll.Note(PassOf(0, 1, 2), true));
-  EXPECT_TRUE(roll.Note(PassOf(0, 2, 1), false));
+  EXPECT_TRUE(roll.Note(PassInRoll(0, 1, 3), false));
+  EXPECT_TRUE(roll.Note(PassInRoll(0, 1, 3), false));
+  EXPECT_TRUE(roll.Note(PassInRoll(0, 1, 3), true));
+  EXPECT_FALSE(roll.Note(PassInRoll(0, 1, 3), false));
+  EXPECT_FALSE(roll.Note(PassInRoll(0, 1, 2), true));
+  EXPECT_TRUE(roll.Note(PassInRoll(0, 2, 1), false));
 
-  const absl::Status replaced = roll.CheckIncarnation(PassOf(0, 1, 9));
+  const absl::Status replaced = roll.CheckIncarnation(PassInRoll(0, 1, 9));
 
   EXPECT_THAT(replaced, StatusIs(absl::StatusCode::kFailedPrecondition,
                                  HasSubstr("incarnation 2 is newer than 1")));
@@ -56,18 +56,18 @@ TEST(WorkerRollTest, OlderPassAndOlderIncarnationAreKnown) {
 
 TEST(WorkerRollTest, DeadIncarnationIsReplacedByOneThatHasNotCalled) {
   WorkerRoll roll(1);
-  roll.Note(PassOf(0, 4), false);
+  roll.Note(PassInRoll(0, 4), false);
 
   EXPECT_EQ(roll.Expire(0, 4), 5u);
   EXPECT_EQ(roll.Expire(0, 2), 5u);
 
-  EXPECT_TRUE(roll.IsReplaced(PassOf(0, 4)));
-  EXPECT_FALSE(roll.IsReplaced(PassOf(0, 5)));
+  EXPECT_TRUE(roll.IsReplaced(PassInRoll(0, 4)));
+  EXPECT_FALSE(roll.IsReplaced(PassInRoll(0, 5)));
   EXPECT_EQ(roll.NewestIncarnation(0), 4u);
 }
 
 TEST(WorkerRollTest, StepThatHasNotBegunIsRefused) {
-  Pass pass = PassOf(0, 1);
+  Pass pass = PassInRoll(0, 1);
   pass.local_step = 3;
   EXPECT_THAT(CheckBegun(pass, 3), IsOk());
   EXPECT_THAT(CheckBegun(pass, 2),
