@@ -242,6 +242,7 @@ class FakeService final : public v1::ParameterService::Service {
   void ExpectPushes(int count) { expected_ = count; }
 
   int times_opened() const { return opened_; }
+  int times_pulled() const { return pulled_; }
   int most_pushes() const {
     MutexLock lock(mutex_);
     return most_pushes_;
@@ -260,6 +261,7 @@ class FakeService final : public v1::ParameterService::Service {
   grpc::Status Pull(grpc::ServerContext* /*context*/,
                     const v1::PullRequest* request,
                     v1::PullResponse* response) override {
+    ++pulled_;
     if (last_step_ > 0) {
       const int64_t answer = ++answers_;
       response->mutable_header()->set_step(std::min(answer, last_step_.load()));
@@ -298,6 +300,7 @@ class FakeService final : public v1::ParameterService::Service {
   std::atomic<int64_t> last_step_ = 0;
   std::atomic<int64_t> answers_ = 0;
   std::atomic<int> opened_ = 0;
+  std::atomic<int> pulled_ = 0;
   std::atomic<int> expected_ = 0;
 
   mutable Mutex mutex_;
@@ -340,11 +343,22 @@ TEST_F(ParameterClientOfAFakeTest, ServerThatHasForgottenIsAskedToSend) {
   EXPECT_EQ(worker_.Values(), std::string(48, 'p'));
 }
 
+TEST_F(ParameterClientOfAFakeTest, OneCallPullsConsecutivePartsThroughMemory) {
+  ASSERT_THAT(worker_.client.Pull(0), IsOkAndHolds(0));
+  EXPECT_EQ(service_.times_pulled(), 1);
+
+  // All of them are held now.
+  EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(0));
+  EXPECT_EQ(service_.times_pulled(), 1);
+}
+
 TEST_F(ParameterClientOfAFakeTest, PullThatStepsOvertakeReturns) {
   service_.RaiseSteps(60);
+  Client remote(absl::StrCat("127.0.0.1:", server_->port()), 0,
+                Gradients::kPrivate);
 
-  EXPECT_THAT(worker_.client.Pull(0), IsOkAndHolds(3));  // its third answer
-  EXPECT_THAT(worker_.client.Pull(3), IsOkAndHolds(5));
+  EXPECT_THAT(remote.client.Pull(0), IsOkAndHolds(3));  // its third answer
+  EXPECT_THAT(remote.client.Pull(3), IsOkAndHolds(5));
 }
 
 // More parts than a window has calls.
