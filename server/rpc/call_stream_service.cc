@@ -60,9 +60,15 @@ thread_local AnswersTogether* AnswersTogether::innermost = nullptr;
 // answers are dropped.
 class CallStream final : public Reactor {
  public:
+  // `place` is one of the connection's places for streams; given back when gRPC
+  // is done with this one.
   CallStream(const CallStreamService::Handlers& handlers,
-             const CallStreamService::OnEnd& on_end, Caller caller)
-      : handlers_(handlers), on_end_(on_end), caller_(std::move(caller)) {}
+             const CallStreamService::OnEnd& on_end, Caller caller,
+             std::shared_ptr<void> place)
+      : handlers_(handlers),
+        on_end_(on_end),
+        caller_(std::move(caller)),
+        place_(std::move(place)) {}
 
   void Begin(std::shared_ptr<CallStream> self) {
     self_ = std::move(self);
@@ -109,7 +115,11 @@ class CallStream final : public Reactor {
 
   void OnCancel() override { End(grpc::Status::CANCELLED); }
 
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    // Not with the object, which calls under way keep alive.
+    place_.reset();
+    self_.reset();
+  }
 
   void Flush() {
     MutexLock lock(mutex_);
@@ -228,6 +238,7 @@ class CallStream final : public Reactor {
   const CallStreamService::Handlers& handlers_;
   const CallStreamService::OnEnd& on_end_;
   const Caller caller_;
+  std::shared_ptr<void> place_;
   std::shared_ptr<CallStream> self_;  // until gRPC is done with the stream
   v1::StreamedCalls incoming_;
   v1::StreamedAnswers written_;
@@ -249,6 +260,15 @@ class CallStream final : public Reactor {
   bool may_finish_ ABSL_GUARDED_BY(mutex_) = false;  // on_end_ has been called
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status end_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A stream that is refused before anything is read from it.
+class RefusedStream final : public Reactor {
+ public:
+  explicit RefusedStream(const absl::Status& status) {
+    Finish(ToGrpcStatus(status));
+  }
+  void OnDone() override { delete this; }
 };
 
 AnswersTogether::~AnswersTogether() {
@@ -289,10 +309,17 @@ CallStreamService::Handlers StreamedMethods(ParameterService& parameters,
 }
 
 Reactor* CallStreamService::Calls(grpc::CallbackServerContext* context) {
+  std::shared_ptr<void> place = places_.Take(context->peer(), 1);
+  if (place == nullptr) {
+    return new RefusedStream(absl::ResourceExhaustedError(
+        absl::StrCat("the connection has ", places_.limit(),
+                     " open streams already; end one, or make each call an "
+                     "RPC of its own")));
+  }
   Caller caller = CallerOf(*context);
   caller.set_stream(++last_stream_);
-  auto stream =
-      std::make_shared<CallStream>(handlers_, on_end_, std::move(caller));
+  auto stream = std::make_shared<CallStream>(
+      handlers_, on_end_, std::move(caller), std::move(place));
   stream->Begin(stream);
   return stream.get();
 }

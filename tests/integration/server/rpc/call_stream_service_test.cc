@@ -282,6 +282,25 @@ class CallStreamLimitsTest : public ::testing::Test {
     return calls;
   }
 
+  // A further stream on the connection, cancelled at the end of its life.
+  struct OpenStream {
+    explicit OpenStream(v1::CallStreamService::Stub& stub)
+        : stream(stub.Calls(&context)) {}
+    ~OpenStream() { context.TryCancel(); }
+
+    // Makes a call. Returns OK if it is answered, else the end of the stream.
+    grpc::Status Call() {
+      v1::StreamedAnswers answers;
+      if (stream->Write(Calls(1)) && stream->Read(&answers)) return {};
+      return stream->Finish();
+    }
+
+    grpc::ClientContext context;
+    std::unique_ptr<
+        grpc::ClientReaderWriter<v1::StreamedCalls, v1::StreamedAnswers>>
+        stream;
+  };
+
   std::atomic<int> handled_ = 0;
   std::unique_ptr<server::CallStreamService> service_;
   std::unique_ptr<GrpcServer> server_;
@@ -323,6 +342,31 @@ TEST_F(CallStreamLimitsTest, TooManyCallsInAMessageEndTheStream) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("send at most 1024")));
   EXPECT_EQ(handled_, 0);
+}
+
+TEST_F(CallStreamLimitsTest, StreamsOfAConnectionAreLimited) {
+  constexpr size_t kMost = server::CallStreamService::kStreamsOfAConnection;
+  Start(1);
+  std::vector<std::unique_ptr<OpenStream>> streams;
+  // The fixture has opened the first one; its answer shows that it is counted.
+  ASSERT_TRUE(stream_->Write(Calls(1)));
+  v1::StreamedAnswers answers;
+  ASSERT_TRUE(stream_->Read(&answers));
+  for (size_t i = 1; i < kMost; ++i) {
+    streams.push_back(std::make_unique<OpenStream>(*stub_));
+    EXPECT_EQ(streams.back()->Call().error_code(), grpc::StatusCode::OK);
+  }
+
+  OpenStream further(*stub_);
+  EXPECT_THAT(FromGrpcStatus(further.Call()),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("has 4 open streams")));
+
+  // A stream that has ended leaves its place to another.
+  streams.clear();
+  while (!OpenStream(*stub_).Call().ok()) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
 }
 
 TEST_F(CallStreamLimitsTest, LargeAnswerIsForACallOfItsOwn) {
