@@ -9,6 +9,31 @@
 #include "common/collective/gather.h"
 
 namespace lockstep::strategy {
+namespace {
+
+// Gather() would name ranks in place of examples, and shapes with the new axis.
+absl::Status CheckAlike(absl::Span<const Element> examples) {
+  const Element& first = examples[0];
+  for (size_t i = 1; i < examples.size(); ++i) {
+    // Other numbers of tensors are an error of JoinBatches().
+    const size_t tensors = std::min(examples[i].size(), first.size());
+    for (size_t t = 0; t < tensors; ++t) {
+      const Value& tensor = examples[i][t];
+      if (tensor.type() == first[t].type() &&
+          tensor.shape() == first[t].shape()) {
+        continue;
+      }
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor ", t, " of element ", i, " of a batch is ",
+          tensor.Description(), ", that of element 0 ", first[t].Description(),
+          "; elements can be batched only if their types and shapes are equal: "
+          "pad them in a Map() before Batch()"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<int64_t> CountExamples(const Element& batch) {
   std::optional<int64_t> count;
@@ -96,6 +121,7 @@ absl::StatusOr<Element> JoinBatches(absl::Span<const Element> batches) {
 }
 
 absl::StatusOr<Element> StackExamples(absl::Span<const Element> examples) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAlike(examples));
   std::vector<Element> batches;
   for (const Element& example : examples) {
     Element& batch = batches.emplace_back();

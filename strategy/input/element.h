@@ -61,8 +61,10 @@ absl::StatusOr<Element> NoExamples(const Element& like);
 //                     Gather()
 absl::StatusOr<Element> JoinBatches(absl::Span<const Element> batches);
 
-// Returns a batch of `examples`, of which there must be at least one. Errors:
-// as JoinBatches().
+// Returns a batch of `examples`, of which there must be at least one.
+//
+//   kInvalidArgument  the examples have different types or shapes; or as
+//                     JoinBatches()
 absl::StatusOr<Element> StackExamples(absl::Span<const Element> examples);
 
 }  // namespace lockstep::strategy

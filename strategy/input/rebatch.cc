@@ -163,8 +163,10 @@ StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
   }
   if (count > 1 && !dataset.IsBatched()) {
     return absl::InvalidArgumentError(
-        "the data set is not batched; batch it by the examples of a step of "
-        "all replicas, which are then divided among them");
+        "the data set has no Batch(): give it one, of the examples of a step "
+        "of all replicas, which are then divided among them; if its elements "
+        "are batches already, follow Batch(1) by a MapBatches() that takes the "
+        "new first axis away");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(auto stream, mine.Open());
   if (count == 1) return stream;

@@ -55,7 +55,9 @@ std::optional<Element> EmptyPiece(const Dataset& dataset);
 //                        a step; the last may be short or empty. Under kData a
 //                        worker keeps its own pieces of each batch
 //
-//   kInvalidArgument  the data set is not batched
+//   kInvalidArgument  no step of the data set is Batch(). TensorFlow divides
+//                     the first axis of its elements, which of examples that
+//                     were never batched is one of their features
 //   kNotFound         the policy is kFile, and the data set reads no files
 StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
                     const InputContext& context);

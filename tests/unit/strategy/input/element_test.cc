@@ -9,6 +9,7 @@ namespace {
 
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Value Ints(std::vector<int64_t> shape, const std::vector<int64_t>& numbers) {
@@ -30,8 +31,13 @@ TEST(ElementTest, ABatchIsCutAndJoinedAlongItsExamples) {
 TEST(ElementTest, ExamplesBecomeABatch) {
   EXPECT_THAT(StackExamples({{Ints({}, {4})}, {Ints({}, {5})}}),
               IsOkAndHolds(Element{Ints({2}, {4, 5})}));
-  EXPECT_THAT(StackExamples({{Ints({}, {4})}, {Ints({1}, {5})}}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ElementTest, ExamplesOfOtherShapesAreNamedAsTheyAre) {
+  EXPECT_THAT(StackExamples({{Ints({2}, {4, 4})}, {Ints({1}, {5})}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("tensor 0 of element 1 of a batch is int64 "
+                                 "[1], that of element 0 int64 [2]")));
 }
 
 TEST(ElementTest, ABatchWithFewerElementsThanItsShapeIsRefused) {

@@ -86,10 +86,24 @@ TEST(RebatchTest, WorkersTakeTurnsUnderData) {
               ElementsAre(Row{0, 1}, Row{4, 5}));
 }
 
+// As the refusal of a data set without Batch() says.
+TEST(RebatchTest, ElementsThatAreBatchesAlreadyAreDivided) {
+  const Dataset made = Dataset::Counted(2, [](int64_t i) {
+    return absl::StatusOr<Element>(
+        Element{Value::Of<int64_t>(ElementType::kInt64, {3}, {i, i, i})});
+  });
+  const Dataset data = made.Batch(1).MapBatches([](Element element) {
+    return absl::StatusOr<Element>(Element{element[0].Reshaped({3})});
+  });
+  EXPECT_THAT(Pieces(data, AutoShardPolicy::kAuto, {1, 0, 2}),
+              ElementsAre(Row{0, 0}, Row{0}, Row{1, 1}, Row{1}));
+}
+
 TEST(RebatchTest, DataSetThatCannotBeDividedIsRefused) {
-  EXPECT_THAT(
-      OpenPieces(Dataset::Range(4), AutoShardPolicy::kOff, {1, 0, 2}),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not batched")));
+  EXPECT_THAT(OpenPieces(Dataset::Range(4), AutoShardPolicy::kOff, {1, 0, 2}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("has no Batch()"),
+                             HasSubstr("are batches already"))));
   EXPECT_THAT(
       OpenPieces(Dataset::Range(4).Batch(2), AutoShardPolicy::kFile, {2, 0, 2}),
       StatusIs(absl::StatusCode::kNotFound));
