@@ -12,8 +12,9 @@ namespace lockstep::cli {
 namespace {
 
 constexpr char kQuitsEarly[] =
-    " ended with exit code 0 before the job was done: it must make a lockstep "
-    "Worker and loop over its steps() to their end";
+    " ended with exit code 0 before the job was done: a program must join the "
+    "job and loop until the job ends, in Python over its Worker's steps(), in "
+    "C++ with Session::Next() or ServedVariables::pass()";
 constexpr int kWindowMinutes = 10;
 static_assert(RestartBudget::kWindow == absl::Minutes(kWindowMinutes));
 
