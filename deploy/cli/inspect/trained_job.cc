@@ -39,13 +39,25 @@ absl::Status WithSteps(const absl::Status& missing,
       absl::StrJoin(first, steps->end(), ", "), ", or leave --step out"));
 }
 
+absl::StatusOr<CheckpointReader> OpenNewest(const CheckpointStore& store,
+                                            std::ostream& err) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const LatestCheckpoint latest, store.Latest());
+  // Says why there is none.
+  if (!latest.manifest.has_value()) return store.OpenLatest();
+  const int64_t step = latest.manifest->global_step;
+  for (const std::string& warning : latest.warnings) {
+    err << "warning: " << warning << "; this is step " << step << "\n";
+  }
+  return store.Open(step);
+}
+
 }  // namespace
 
 absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
-                                           int64_t step) {
+                                           int64_t step, std::ostream& err) {
   const CheckpointStore store(directory);
   absl::StatusOr<CheckpointReader> checkpoint =
-      step == kNewestStep ? store.OpenLatest() : store.Open(step);
+      step == kNewestStep ? OpenNewest(store, err) : store.Open(step);
   if (step != kNewestStep && absl::IsNotFound(checkpoint.status())) {
     return WithSteps(checkpoint.status(), directory);
   }
@@ -116,9 +128,9 @@ absl::StatusOr<std::string> TrainedJob::Directory(const JobConfig& job) const {
 }
 
 absl::StatusOr<CheckpointReader> TrainedJob::OpenCheckpoint(
-    const JobConfig& job) const {
+    const JobConfig& job, std::ostream& err) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
-  return OpenSound(directory, step_);
+  return OpenSound(directory, step_, err);
 }
 
 absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> TrainedJob::OpenDevice()
@@ -126,7 +138,8 @@ absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> TrainedJob::OpenDevice()
   return worker::MakeBackend(device_, {.threads = threads_});
 }
 
-absl::Status TrainedJob::Become(const UserCommand& command) const {
+absl::Status TrainedJob::Become(const UserCommand& command,
+                                std::ostream& err) const {
   const char* path = getenv("PATH");
   LOCKSTEP_ASSIGN_OR_RETURN(UserCommand resolved,
                             ResolveCommand(command, path ? path : ""));
@@ -137,7 +150,7 @@ absl::Status TrainedJob::Become(const UserCommand& command) const {
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
-                            OpenCheckpoint(job));
+                            OpenCheckpoint(job, err));
   const std::string found = absl::StrCat(
       directory, "/", StepDirectoryName(checkpoint.manifest().global_step));
   // The variables may be set already, for another checkpoint.

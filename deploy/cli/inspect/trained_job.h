@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,13 @@ inline constexpr char kProgramHelp[] =
 inline constexpr int64_t kNewestStep = -1;
 
 // Opens a checkpoint below `directory` and compares the hashes of its files: a
-// damaged one has plausible values, too.
+// damaged one has plausible values, too. `err` gets a line for each incomplete
+// checkpoint that is passed over because it is newer than the newest complete
+// one.
 //
 // Errors: those of CheckpointStore::Open(), OpenLatest() and Verify()
 absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
-                                           int64_t step = kNewestStep);
+                                           int64_t step, std::ostream& err);
 
 // Checks that --out of a command, `out`, names no file yet; empty is none.
 //
@@ -64,22 +67,24 @@ class TrainedJob {
   //   kInvalidArgument  also: the job's workers were programs
   absl::StatusOr<JobConfig> ReadBuiltIn() const;
 
-  // Opens a checkpoint of `job`, which must be a result of Read().
+  // Opens a checkpoint of `job`, which must be a result of Read(). `err`: as
+  // for OpenSound().
   //
   //   kInvalidArgument  neither the job nor a flag names the directory
   //   and the errors of OpenSound()
-  absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job) const;
+  absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job,
+                                                  std::ostream& err) const;
 
   // Opens the device. Errors: those of worker::MakeBackend()
   absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> OpenDevice() const;
 
   // Replaces this process by a program of the user, whose environment has
   // kCheckpointVariable and kAveragedVariable. With --checkpoints no job need
-  // be given. Returns only if that fails:
+  // be given. `err`: as for OpenSound(). Returns only if that fails:
   //
   //   kInvalidArgument  there is no such program; as OpenCheckpoint()
   //   and the errors of OpenCheckpoint() and DecodeJobFile()
-  absl::Status Become(const UserCommand& command) const;
+  absl::Status Become(const UserCommand& command, std::ostream& err) const;
 
  private:
   // The job's directory of checkpoints.
