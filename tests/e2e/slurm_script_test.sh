@@ -133,6 +133,17 @@ SLURM_EXPORT_ENV=NONE allocation 2 15
 says "chief 0 has ended with code 2: total_num_replicas is 3"
 started 1
 
+echo "== a chief that refuses the job, for which all others wait"
+others="$(cat "$work/bin/srun")"
+others=${others/"*) exit 0 ;;"/"*) until [ -e $work/over ]; do /bin/sleep 0.1; done; exit 0 ;;"}
+fake srun <<<"$others"
+fake sleep <<<"echo >>$work/slept; exec /bin/sleep 0.1"
+allocation 2 15
+: >"$work/over"
+says "chief 0 has ended with code 2: total_num_replicas is 3"
+[ ! -e "$work/slept" ] || fail "it has waited $(wc -l <"$work/slept") s"
+fake sleep <<<'exec /bin/sleep 0.1'
+
 echo "== ports of the user's choice, where others are taken"
 chief 129 "the port is taken"
 LOCKSTEP_PORT=21000 allocation 129 15
