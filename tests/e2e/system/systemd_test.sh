@@ -105,8 +105,10 @@ report() {
 
 purge() {
   rm -rf "$tree/etc/lockstep/fashion" "$tree/etc/lockstep/tls"
-  inside apt-get purge -q -y lockstep >"$work/purge.log" 2>&1 ||
-    { cat "$work/purge.log" >&2; return 1; }
+  # A container's /run begins empty, and is gone when it ends.
+  inside /bin/sh -c 'mkdir -p /run/lockstep/ps-fashion.0 &&
+    apt-get purge -q -y lockstep && [ ! -e /run/lockstep ]' \
+    >"$work/purge.log" 2>&1 || { cat "$work/purge.log" >&2; return 1; }
   local left
   for left in /var/lib/lockstep /usr/libexec/lockstep /usr/bin/lockstep \
     /etc/lockstep/lockstep.env /lib/systemd/system/lockstep.target \
