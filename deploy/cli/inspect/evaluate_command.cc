@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "deploy/cli/inspect/shown_progress.h"
+#include "deploy/cli/tasks/job_checks.h"
 #include "worker/scoring/checkpoint_scorer.h"
 
 namespace lockstep::cli {
@@ -59,6 +60,7 @@ absl::Status EvaluateCommand::Evaluate(Terminal& terminal, std::ostream& err,
                                        const UserCommand& command) const {
   if (!command.empty()) return trained_.Become(command, err);
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.ReadBuiltIn());
+  LOCKSTEP_RETURN_IF_ERROR(CheckTestSet(job));
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job, err));
   LOCKSTEP_ASSIGN_OR_RETURN(

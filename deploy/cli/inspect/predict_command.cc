@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/files/posix_file.h"
 #include "deploy/cli/inspect/shown_progress.h"
+#include "deploy/cli/tasks/job_checks.h"
 #include "worker/data/files/npy.h"
 #include "worker/scoring/checkpoint_scorer.h"
 
@@ -101,6 +102,7 @@ absl::Status PredictCommand::Predict(Terminal& terminal, std::ostream& err,
   }
   if (!command.empty()) return trained_.Become(command, err);
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.ReadBuiltIn());
+  if (data_.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckTestSet(job));
   // Checked first, because the predictions may take long.
   LOCKSTEP_RETURN_IF_ERROR(CheckOutIsNew(out_));
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,

@@ -54,16 +54,20 @@ void AddList(const std::string& field, const std::vector<std::string>& paths,
   }
 }
 
-std::vector<NamedFile> DataFiles(const DataConfig& data, bool has_evaluator) {
+std::vector<NamedFile> TrainingFiles(const DataConfig& data) {
   std::vector<NamedFile> files = {
       {"data.train_images", data.train_images, /*is_array=*/true},
       {"data.train_labels", data.train_labels, /*is_array=*/true},
       {"data.train_text", data.train_text}};
   AddList("data.train_files", data.train_files, files);
-  if (!has_evaluator) return files;
-  files.push_back({"data.test_images", data.test_images, /*is_array=*/true});
-  files.push_back({"data.test_labels", data.test_labels, /*is_array=*/true});
-  files.push_back({"data.test_text", data.test_text});
+  return files;
+}
+
+std::vector<NamedFile> TestFiles(const DataConfig& data) {
+  std::vector<NamedFile> files = {
+      {"data.test_images", data.test_images, /*is_array=*/true},
+      {"data.test_labels", data.test_labels, /*is_array=*/true},
+      {"data.test_text", data.test_text}};
   AddList("data.test_files", data.test_files, files);
   return files;
 }
@@ -96,6 +100,13 @@ absl::Status CheckFile(const NamedFile& file) {
       absl::StrCat(file.field, " is ", file.path, ": ",
                    error == 0 ? "it is no file" : strerror(error), "; ",
                    Remedy(file.path, error)));
+}
+
+absl::Status CheckFiles(const std::vector<NamedFile>& files) {
+  for (const NamedFile& file : files) {
+    if (!file.path.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckFile(file));
+  }
+  return absl::OkStatus();
 }
 
 // Files of tables are read to be counted if they have at most so many bytes.
@@ -192,10 +203,12 @@ absl::Status CheckHasStep(const std::string& directory, int64_t step) {
 absl::Status CheckModelAndData(const JobConfig& job,
                                const ComputingPrograms& programs) {
   LOCKSTEP_RETURN_IF_ERROR(CheckPrograms(job.model.kind, programs));
-  for (const NamedFile& file : DataFiles(job.data, programs.has_evaluator)) {
-    if (!file.path.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckFile(file));
-  }
-  return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CheckFiles(TrainingFiles(job.data)));
+  return programs.has_evaluator ? CheckTestSet(job) : absl::OkStatus();
+}
+
+absl::Status CheckTestSet(const JobConfig& job) {
+  return CheckFiles(TestFiles(job.data));
 }
 
 absl::Status CheckBatch(const JobConfig& job, int num_workers) {

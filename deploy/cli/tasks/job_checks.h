@@ -28,6 +28,9 @@ struct ComputingPrograms {
 absl::Status CheckModelAndData(const JobConfig& job,
                                const ComputingPrograms& programs);
 
+// Checks that the files of the test set, if there is one, can be read.
+absl::Status CheckTestSet(const JobConfig& job);
+
 // Checks that each of `num_workers` workers has a batch of examples, by the
 // rule of BatchSchedule. Skipped for programs of the user, if
 // CountTrainingExamples() cannot count, and for tables of more than 16 MiB,

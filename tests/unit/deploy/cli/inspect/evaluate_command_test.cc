@@ -87,5 +87,12 @@ TEST_F(EvaluateCommandTest, MissingCheckpointClassesOrTestSetIsNamed) {
   EXPECT_THAT(Err(), HasSubstr("the job has no test set"));
 }
 
+TEST_F(EvaluateCommandTest, AFileThatIsMissingIsNamedWithItsField) {
+  testing::WriteSoftmaxCheckpoint(checkpoints(), 3, 2, 3);
+  EXPECT_EQ(Evaluate({"--set", "data.test_images=/nonexistent"}), 1);
+  EXPECT_THAT(Err(), HasSubstr("data.test_images is /nonexistent: No such file "
+                               "or directory; name a file that can be read"));
+}
+
 }  // namespace
 }  // namespace lockstep::cli
