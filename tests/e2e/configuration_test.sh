@@ -46,10 +46,11 @@ says 2 'start worker --evaluate, or correct task.type' \
 says 2 'start ps_server' env "TF_CONFIG=$(task ps)" "$programs/chief"
 
 echo "== a chief whose name does not resolve"
-cluster='"cluster":{"chief":["no.such.host.invalid:1"],"ps":["127.0.0.1:'
-cluster+='%s"],"worker":["127.0.0.1:%s"]}'
-# shellcheck disable=SC2059  # the cluster is the format
-cluster=$(printf "$cluster" $((20000 + RANDOM % 5000)) $((25000 + RANDOM % 5000)))
+# Each program listens on the loopback address of this test alone, and the port
+# is below those that kernels give out by themselves.
+own=127.$((1 + $$ / 64516 % 254)).$((1 + $$ / 254 % 254)).$((1 + $$ % 254))
+cluster='"cluster":{"chief":["no.such.host.invalid:1"],"ps":["'$own':21001"],'
+cluster+='"worker":["'$own':21002"]}'
 for program in ps_server worker 'worker --evaluate'; do
   role=${program%% *}
   [ "$role" != ps_server ] || role=ps
