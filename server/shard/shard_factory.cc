@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "server/shard/parts/job_rules.h"
 
@@ -102,6 +103,11 @@ absl::StatusOr<MadeShard> MakeShard(const ShardState::Options& options,
     if (!absl::IsNotFound(found.status()) &&
         !absl::IsDataLoss(found.status())) {
       return found.status();
+    }
+    // The chief only tells that the state is lost.
+    if (absl::IsDataLoss(found.status())) {
+      spdlog::warn("state that cannot be read counts as none: {}",
+                   std::string(found.status().message()));
     }
   }
   made.is_new = true;

@@ -1,7 +1,14 @@
 #include "server/shard/shard_factory.h"
 
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_fixture.h"
 
@@ -32,6 +39,28 @@ TEST_F(ShardFactoryTest, StateOfAKilledProcessIsKeptUnlessItIsNotWanted) {
   ASSERT_OK(made);
   EXPECT_TRUE(made->is_new);
   EXPECT_EQ(made->shard->GetReport().committed_step, -1);
+}
+
+TEST_F(ShardFactoryTest, LogSaysWhyStateCountsAsNone) {
+  {
+    const auto made = MakeShard(options_, Keep::kState);
+    ASSERT_OK(made);
+  }
+  const std::string path =
+      std::filesystem::directory_iterator(options_.state_dir)->path();
+  std::filesystem::resize_file(path, 100);
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+
+  const auto made = MakeShard(options_, Keep::kState);
+
+  spdlog::set_default_logger(before);
+  ASSERT_OK(made);
+  EXPECT_TRUE(made->is_new);
+  EXPECT_THAT(log.str(), AllOf(HasSubstr("counts as none: "), HasSubstr(path),
+                               HasSubstr("100 bytes")));
 }
 
 TEST_F(ShardFactoryTest, ShardThatDiffersInAnythingLastingIsAnother) {
