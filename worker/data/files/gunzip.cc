@@ -48,6 +48,17 @@ int Inflate(z_stream& stream, absl::Span<const uint8_t>& in,
   return code;
 }
 
+// Makes room for another chunk, up to `most` bytes in all. From half of them on
+// it takes all: a vector that grew by doubling would take twice as many.
+void Grow(std::vector<uint8_t>& out, size_t most) {
+  const size_t size = std::min(out.size() + kChunk, most);
+  if (size > out.capacity()) {
+    out.reserve(out.capacity() < most / 2 ? std::max(size, 2 * out.capacity())
+                                          : most);
+  }
+  out.resize(size);
+}
+
 }  // namespace
 
 bool IsGzip(absl::Span<const uint8_t> bytes) {
@@ -66,11 +77,12 @@ absl::StatusOr<std::vector<uint8_t>> Gunzip(absl::Span<const uint8_t> bytes,
   size_t filled = 0;
   for (;;) {
     // One byte above the limit shows that there is more.
-    if (filled == out.size()) out.resize(std::min(filled + kChunk, limit + 1));
+    if (filled == out.size()) Grow(out, limit + 1);
     const int code = Inflate(stream, bytes, absl::MakeSpan(out), filled);
     if (filled > limit) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("decompresses to more than ", limit, " bytes"));
+          absl::StrCat("decompresses to more than ", limit,
+                       " bytes, the most that are read; give a smaller file"));
     }
     if (code != Z_OK && code != Z_STREAM_END) return Explain(code, stream);
     // Z_STREAM_END: gzip allows another member behind this one.
@@ -78,7 +90,9 @@ absl::StatusOr<std::vector<uint8_t>> Gunzip(absl::Span<const uint8_t> bytes,
     if (bytes.empty()) break;
     if (!IsGzip(bytes)) {
       return absl::DataLossError(
-          absl::StrCat(bytes.size(), " trailing bytes follow the gzip data"));
+          absl::StrCat(bytes.size(),
+                       " trailing bytes follow the gzip data: the "
+                       "file is damaged; fetch it again"));
     }
     inflateReset(&stream);
   }

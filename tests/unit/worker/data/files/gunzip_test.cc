@@ -14,6 +14,7 @@ using ::lockstep::testing::Bytes;
 using ::lockstep::testing::Gzip;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kLimit = 1 << 26;
@@ -67,6 +68,15 @@ TEST(GunzipTest, ContentOfWholeChunksIsWhole) {
   EXPECT_TRUE(*out == zeros);
 }
 
+TEST(GunzipTest, MemoryIsBoundedByTheLimit) {
+  const Bytes zeros(3 << 20, 0);
+
+  const absl::StatusOr<Bytes> out = Gunzip(Gzip(zeros), 3 << 20);
+
+  ASSERT_OK(out);
+  EXPECT_LE(out->capacity(), (3u << 20) + 1);
+}
+
 TEST(GunzipTest, MembersAreJoined) {
   EXPECT_THAT(Gunzip(Concatenate(Gzip({1, 2}), Gzip({3})), kLimit),
               IsOkAndHolds(Bytes{1, 2, 3}));
@@ -85,7 +95,8 @@ TEST(GunzipTest, EveryTruncationIsFound) {
 TEST(GunzipTest, TrailingBytesAreCounted) {
   EXPECT_THAT(
       Gunzip(Concatenate(Gzip({1, 2}), {7, 7, 7}), kLimit),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("3 trailing bytes")));
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr("3 trailing bytes"), HasSubstr("fetch it"))));
 }
 
 TEST(GunzipTest, DamageIsFoundByTheChecksum) {
