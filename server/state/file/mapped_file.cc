@@ -166,7 +166,9 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
              O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (fd < 0 && (errno == ELOOP || errno == EISDIR)) {
     return absl::PermissionDeniedError(
-        absl::StrCat(path, " is a link or directory, not a state file"));
+        absl::StrCat(path,
+                     " is a link or directory, not a state file; remove "
+                     "it, or give this server another --state_dir"));
   }
   if (fd < 0) return PosixError(errno, "open", path);
   std::unique_ptr<MappedFile> file(
