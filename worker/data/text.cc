@@ -26,7 +26,8 @@ absl::StatusOr<Text> MakeText(std::vector<uint8_t> bytes, int64_t length) {
   if (static_cast<int64_t>(bytes.size()) <= length) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a text of ", bytes.size(), " bytes has no example of ", length,
-        " and the byte after it; make data.sequence_length smaller"));
+        " and the byte after it; give a longer text, or make "
+        "data.sequence_length smaller"));
   }
   return Text{std::move(bytes), length};
 }

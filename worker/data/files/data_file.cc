@@ -56,7 +56,7 @@ absl::Status CheckSize(const struct stat& info, int64_t max_bytes) {
   if (info.st_size > max_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat(static_cast<int64_t>(info.st_size), " bytes; at most ",
-                     max_bytes, " are read"));
+                     max_bytes, " are read: give a smaller file"));
   }
   return absl::OkStatus();
 }

@@ -39,7 +39,9 @@ absl::StatusOr<Archive> Open(absl::Span<const uint8_t> bytes) {
   // over.
   if (source != nullptr) zip_source_free(source);
   zip_error_fini(&error);
-  return absl::InvalidArgumentError(absl::StrCat("not a zip archive: ", why));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the zip archive cannot be opened (", why,
+                   "): it is cut off or damaged; save or fetch it again"));
 }
 
 // Names of the members, without ".npy".

@@ -11,6 +11,7 @@ namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -42,9 +43,11 @@ TEST(TextTest, BytesAboveAsciiAreNotNegative) {
 
 TEST(TextTest, TextTooShortForAnExampleIsRefused) {
   for (const char* text : {"", "ab", "abc"}) {
-    EXPECT_THAT(MakeText(Bytes(text), 3),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("make data.sequence_length smaller")));
+    EXPECT_THAT(
+        MakeText(Bytes(text), 3),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr("give a longer text"),
+                       HasSubstr("make data.sequence_length smaller"))));
   }
   EXPECT_THAT(MakeText(Bytes("abc"), 0),
               StatusIs(absl::StatusCode::kInvalidArgument));

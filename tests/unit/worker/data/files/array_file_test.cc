@@ -154,7 +154,8 @@ TEST_F(ArrayFileTest, FileAboveTheLimitIsRefused) {
   EXPECT_OK(ReadArrayFile(Write(bytes), 10));
   EXPECT_THAT(ReadArrayFile(Write(bytes), 9),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("10 bytes; at most 9")));
+                       AllOf(HasSubstr("10 bytes; at most 9"),
+                             HasSubstr("give a smaller file"))));
 }
 
 TEST_F(ArrayFileTest, GzipThatUnpacksAboveTheLimitIsRefused) {

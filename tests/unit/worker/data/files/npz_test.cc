@@ -70,7 +70,7 @@ TEST(NpzTest, DamageIsFound) {
   }
   EXPECT_THAT(
       ReadNpzMember(Bytes(archive.begin(), archive.end() - 30), "x", kMaxBytes),
-      StatusIs(absl::StatusCode::kInvalidArgument));
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("fetch it")));
 }
 
 }  // namespace
