@@ -339,7 +339,7 @@ std::vector<NamedFigure> FromProto(
 
 namespace {
 
-// Passes of a year or more are a year long.
+// Passes and waits of a year or more are a year long.
 constexpr int64_t kLongestPass = int64_t{365} * 24 * 3600 * 1'000'000;
 
 uint64_t Micros(absl::Duration duration) {
@@ -360,6 +360,12 @@ int64_t FromCount(uint64_t count) {
 absl::Duration FromMicros(uint64_t micros) {
   return absl::Microseconds(
       static_cast<int64_t>(std::min<uint64_t>(micros, kLongestPass)));
+}
+
+// A time of a peer, which may be below 0 or of any length.
+absl::Duration FromTime(const google::protobuf::Duration& time) {
+  return std::clamp(FromProto(time), absl::ZeroDuration(),
+                    absl::Microseconds(kLongestPass));
 }
 
 }  // namespace
@@ -413,13 +419,13 @@ Progress FromProto(const v1::WorkerProgress& progress) {
   decoded.accepted = FromCount(progress.accepted());
   decoded.stale = FromCount(progress.stale());
   decoded.duplicate = FromCount(progress.duplicate());
-  decoded.waiting = FromProto(progress.waiting());
+  decoded.waiting = FromTime(progress.waiting());
   decoded.loss = progress.loss();
   decoded.examples = FromCount(progress.examples());
   // Texts of a peer are cut, so that it cannot fill the chief's memory.
   decoded.activity = CutText(progress.activity());
   decoded.activity_kind = FromProto(progress.activity_kind());
-  decoded.activity_age = FromProto(progress.activity_age());
+  decoded.activity_age = FromTime(progress.activity_age());
   decoded.computed = FromCount(progress.computed());
   decoded.trouble = CutText(progress.trouble());
   decoded.cannot_score = progress.cannot_score();

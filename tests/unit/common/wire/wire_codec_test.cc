@@ -341,6 +341,22 @@ TEST(WireCodecTest, CountsOfAHeartbeatAreBoundedBothWays) {
   EXPECT_EQ(came.pass_times.back().computed, absl::Hours(24 * 365));
 }
 
+// Status and page show them, and metrics add them up.
+TEST(WireCodecTest, TimesOfAHeartbeatAreBoundedBothWays) {
+  v1::WorkerProgress sent;
+  for (const int64_t seconds :
+       {std::numeric_limits<int64_t>::min(), int64_t{-1},
+        std::numeric_limits<int64_t>::max()}) {
+    sent.mutable_waiting()->set_seconds(seconds);
+    sent.mutable_activity_age()->set_seconds(seconds);
+    const Progress came = FromProto(sent);
+    const absl::Duration want =
+        seconds < 0 ? absl::ZeroDuration() : absl::Hours(24 * 365);
+    EXPECT_EQ(came.waiting, want);
+    EXPECT_EQ(came.activity_age, want);
+  }
+}
+
 // The text has what a file or a flag has, such as a path in Latin-1.
 TEST(WireCodecTest, ProgressIsReadWhateverBytesItsTextHas) {
   Progress sent;
