@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/cluster/host_port.h"
@@ -28,6 +29,7 @@ namespace {
 constexpr mode_t kForAll = 0644;
 constexpr mode_t kForOwner = 0600;
 constexpr mode_t kDirectory = 0700;
+constexpr mode_t kRightsOfOthers = 037;  // the group may read a key
 
 std::string NameOf(const TaskId& task) {
   return absl::StrCat(TaskTypeName(task.type), "-", task.index);
@@ -96,6 +98,7 @@ absl::StatusOr<CertifiedKey> TakeAuthority(const CertificateSet& set) {
     LOCKSTEP_RETURN_IF_ERROR(WriteFile(certificate, made.certificate, kForAll));
     return made;
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckAuthorityKey(set.directory));
   CertifiedKey pair;
   LOCKSTEP_ASSIGN_OR_RETURN(pair.certificate, ReadWhole(certificate));
   absl::StatusOr<std::string> text = ReadWhole(key);
@@ -276,6 +279,18 @@ absl::Status CheckSameJob(const CertificateSet& set,
 }
 
 }  // namespace
+
+absl::Status CheckAuthorityKey(const std::string& directory) {
+  const std::string key =
+      absl::StrCat(directory, "/", CertificateSet::kAuthorityKey);
+  struct stat info = {};
+  if (stat(key.c_str(), &info) != 0 || (info.st_mode & kRightsOfOthers) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      key, " has mode ", absl::StrFormat("%04o", info.st_mode & 07777),
+      ", so that others may make certificates of any role: chmod 600 ", key));
+}
 
 std::vector<std::string> MembersOf(const CertificateSet& set) {
   std::vector<std::string> members;

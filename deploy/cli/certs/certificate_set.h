@@ -38,6 +38,12 @@ struct CertificateSet {
 // "worker-0", and the workers follow it.
 std::vector<std::string> MembersOf(const CertificateSet& set);
 
+// Checks that no other user may use the authority's key in `directory`, if it
+// is there.
+//
+//   kPermissionDenied  another one may
+absl::Status CheckAuthorityKey(const std::string& directory);
+
 // Makes the authority of a set, ca.crt and ca.key in its directory, or uses the
 // one that is there, and a new key with its certificate for each member. A
 // member's directory is a link, which is switched when all of its new files are
@@ -51,6 +57,7 @@ std::vector<std::string> MembersOf(const CertificateSet& set);
 //                        and must be brought back for this
 //   kFailedPrecondition  ca.key is there, but ca.crt is not; or the authority
 //                        has expired; or a member's directory is no link
+//   kPermissionDenied    as CheckAuthorityKey()
 //   others               of the system
 absl::StatusOr<std::vector<std::string>> WriteCertificateSet(
     const CertificateSet& set);

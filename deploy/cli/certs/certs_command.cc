@@ -119,6 +119,16 @@ std::vector<std::string> WithCertificates(const std::string& directory) {
   return found.empty() ? std::vector<std::string>{directory} : found;
 }
 
+// What to give in place of the directory of a whole set; "" for another one.
+std::string OneOfSet(const std::string& directory) {
+  const std::string member = WithCertificates(directory).front();
+  if (member == directory) return "";
+  return absl::StrCat("; ", directory,
+                      " has a directory for each task: give one, as --tls_dir ",
+                      member, "; `lockstep certs show ", directory,
+                      "` shows all");
+}
+
 }  // namespace
 
 CertsCommands::CertsCommands(CLI::App& parent)
@@ -336,8 +346,11 @@ absl::StatusOr<CheckedTlsFiles> CertsCommands::CheckFiles(
 
 int CertsCommands::Check(Terminal& terminal, std::ostream& err) const {
   const absl::StatusOr<TlsFiles> files = ReadTlsFiles(tls_dir_);
+  const absl::Status key = CheckAuthorityKey(tls_dir_);
   if (!files.ok()) {
-    err << "lockstep certs check: " << files.status().message() << "\n";
+    err << "lockstep certs check: " << files.status().message()
+        << OneOfSet(tls_dir_) << "\n";
+    if (!key.ok()) err << "lockstep certs check: " << key.message() << "\n";
     return kWrong;
   }
   const absl::StatusOr<CheckedTlsFiles> checked = CheckFiles(*files);
@@ -352,6 +365,8 @@ int CertsCommands::Check(Terminal& terminal, std::ostream& err) const {
   } else {
     terminal.Print(absl::StrCat("wrong: ", checked.status().message(), "\n"));
   }
+  if (!key.ok()) terminal.Print(absl::StrCat("wrong: ", key.message(), "\n"));
+  all_well = all_well && key.ok();
   if (!connect_.empty()) all_well = CheckPeer(tls_dir_, terminal) && all_well;
   if (all_well) terminal.Print("all is well\n");
   return all_well ? 0 : kWrong;

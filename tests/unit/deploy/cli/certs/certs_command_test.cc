@@ -210,5 +210,36 @@ TEST_F(CertsCommandTest, CheckSaysWhatIsWrongInWords) {
   EXPECT_THAT(err_, HasSubstr("tls.crt"));
 }
 
+TEST_F(CertsCommandTest, CheckOfAWholeSetNamesTheDirectoryOfATask) {
+  ASSERT_EQ(Make("make"), 0) << err_;
+  EXPECT_EQ(Run("check --tls_dir " + directory_.Join("tls")), 1);
+  EXPECT_THAT(err_, HasSubstr("give one, as --tls_dir " +
+                              directory_.Join("tls/chief-0") + ";"));
+}
+
+TEST_F(CertsCommandTest, AnAuthoritysKeyThatOthersCanReadIsRefused) {
+  ASSERT_EQ(Make("make"), 0) << err_;
+  const std::string key = directory_.Join("tls/ca.key");
+  std::filesystem::permissions(key, std::filesystem::perms(0644));
+  const std::string fix =
+      "has mode 0644, so that others may make certificates "
+      "of any role: chmod 600 " +
+      key;
+
+  EXPECT_EQ(Run("check --tls_dir " + directory_.Join("tls")), 1);
+  EXPECT_THAT(err_, HasSubstr(fix));
+  EXPECT_EQ(Make("renew"), 2);
+  EXPECT_THAT(err_, HasSubstr(fix));
+  std::filesystem::permissions(key, std::filesystem::perms(0600));
+  EXPECT_EQ(Make("renew"), 0) << err_;
+
+  const std::string task = directory_.Join("tls/ps-0");
+  std::filesystem::copy_file(key, task + "/ca.key");
+  std::filesystem::permissions(task + "/ca.key", std::filesystem::perms(0604));
+  EXPECT_EQ(Run("check --tls_dir " + task), 1);
+  EXPECT_THAT(out_, AllOf(HasSubstr("wrong: "), HasSubstr("has mode 0604"),
+                          Not(HasSubstr("all is well"))));
+}
+
 }  // namespace
 }  // namespace lockstep::cli
