@@ -76,11 +76,16 @@ struct Launch {
   if (getppid() != launch.parent) _exit(kCannotRun);
   // A group of its own, so that a terminal's Ctrl-C does not reach the program.
   setpgid(0, 0);
+  // A Ctrl-C that came before, to the group of the parent, is not for the
+  // program: ignored for a moment, a pending signal is dropped. Those that
+  // cannot be set are refused, without effect.
+  for (int number = 1; number < NSIG; ++number) {
+    signal(number, SIG_IGN);
+    signal(number, SIG_DFL);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Those that cannot be set are refused, without effect.
-  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
   // A program that reads gets the end of a file instead of the terminal's keys.
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(launch.log_fd, STDOUT_FILENO);

@@ -1,5 +1,6 @@
 #include "deploy/cli/tasks/task_process.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +95,31 @@ TEST_F(TaskProcessTest, SignalsThatWeBlockReachTheProgram) {
 
   EXPECT_THAT(WaitFor(**process), Optional(TaskExit{.signal = SIGTERM}));
   (*process)->Signal(SIGTERM);  // the process is gone: no effect
+}
+
+// For pthread_atfork(), whose functions stay: whether children get a SIGINT.
+bool interrupts_children = false;
+
+TEST_F(TaskProcessTest, ASignalBeforeTheProgramHasItsGroupDoesNotEndIt) {
+  // As the launcher does, which reads its signals.
+  sigset_t interrupt;
+  sigset_t before;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+  ASSERT_EQ(pthread_atfork(nullptr, nullptr,
+                           [] {
+                             if (interrupts_children) raise(SIGINT);
+                           }),
+            0);
+  interrupts_children = true;
+
+  auto process = Shell("exit 4");
+
+  interrupts_children = false;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ASSERT_THAT(process, IsOk());
+  EXPECT_THAT(WaitFor(**process), Optional(TaskExit{.code = 4}));
 }
 
 TEST_F(TaskProcessTest, SignalsThatWeIgnoreReachTheProgram) {
