@@ -45,25 +45,6 @@ for step in worker.steps():
 print("after the loop")
 """
 
-# The pass of worker 1 that counts in no step lasts until worker 0 has ended.
-LAST_PASS = """
-import os, time
-import numpy as np
-import lockstep
-
-worker = lockstep.Worker({"w": np.ones(1, np.float32)})
-for step in worker.steps():
-    if step.number == worker.train_steps and worker.index == 1:
-        end = time.monotonic() + 60
-        while not os.path.exists("ENDED") and time.monotonic() < end:
-            time.sleep(0.02)
-        print("worker 0 has ended:", os.path.exists("ENDED"))
-    step.push({"w": step.values["w"]})
-if worker.index == 0:
-    open("ENDED", "w").close()
-print("ended")
-"""
-
 
 class WorkerTest(unittest.TestCase):
 
@@ -123,18 +104,6 @@ raise lockstep.JobStopped("by order", 143)
         child, handled = done.stdout.split()
         self.assertEqual(handled, "handled")
         self.assertFalse(os.path.exists(f"/proc/{child}"))
-
-    def test_no_worker_waits_for_a_gradient_that_counts_in_no_step(self):
-        with LocalJob(workers=2, sets=["learning_rate=0.5",
-                                       "train_steps=3"]) as job:
-            for i in range(2):
-                job.start_worker(i, LAST_PASS.replace("ENDED",
-                                                      job.path("ended")))
-            for i in range(2):
-                self.assertEqual(job.wait("worker", i), 0, job.log("worker", i))
-                self.assertIn("ended\n", job.log("worker", i))
-            # If it has begun such a pass.
-            self.assertNotIn("worker 0 has ended: False", job.log("worker", 1))
 
     def test_an_exception_leaves_the_prompt_of_python_i(self):
         for flags, inspect in (["-i"], ""), ([], "1"):
