@@ -11,6 +11,7 @@
 #include "common/job/field_checks.h"
 #include "common/job/learning_rate.h"
 #include "common/job/local_checks.h"
+#include "common/job/rounding_checks.h"
 #include "common/text/utf8.h"
 
 namespace lockstep {
@@ -118,26 +119,6 @@ absl::Status CheckOptimizer(const OptimizerConfig& optimizer) {
 }
 
 namespace {
-
-// An epsilon that rounds to 0 in float16 causes divisions by 0 for elements
-// whose gradients have all been 0.
-absl::Status CheckEpsilonOfHalves(const JobConfig& job) {
-  constexpr double kTooSmall = 0x1p-25;  // half the smallest float16
-  if (job.model.variable_type != DType::kFloat16) return absl::OkStatus();
-  for (const OptimizerConfig& optimizer : OptimizersOf(job)) {
-    using Kind = OptimizerConfig::Kind;
-    if (optimizer.kind != Kind::kAdam && optimizer.kind != Kind::kLazyAdam &&
-        optimizer.kind != Kind::kAdadelta && optimizer.kind != Kind::kRmsProp &&
-        optimizer.kind != Kind::kAdamTorch && optimizer.kind != Kind::kAdamW) {
-      continue;
-    }
-    LOCKSTEP_RETURN_IF_ERROR(CheckReal(
-        "optimizer.epsilon", optimizer.epsilon, optimizer.epsilon > kTooSmall,
-        "above 3e-8, as 1e-4 is, where model.variable_type is "
-        "float16, which has nothing smaller"));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status CheckClipping(const ClippingConfig& clipping, SyncMode mode) {
   const int kind = static_cast<int>(clipping.kind);
@@ -465,7 +446,10 @@ absl::Status CheckLocalSteps(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(
       Within("local", CheckOptimizer(job.local.optimizer)));
   LOCKSTEP_RETURN_IF_ERROR(CheckRulesOfLocalSteps(job));
-  return Within("local", CheckLearningRate(LocalLearningRateOf(job)));
+  const LearningRateConfig rate = LocalLearningRateOf(job);
+  LOCKSTEP_RETURN_IF_ERROR(Within("local", CheckLearningRate(rate)));
+  return Within("local", CheckRounding(job.local.optimizer, rate,
+                                       job.model.variable_type));
 }
 
 absl::Status CheckTraining(const JobConfig& job) {
@@ -473,11 +457,11 @@ absl::Status CheckTraining(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckLearningRate(LearningRatesOf(job)[0]));
   LOCKSTEP_RETURN_IF_ERROR(CheckVariableOptimizers(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckRatesOfFtrl(job));
-  LOCKSTEP_RETURN_IF_ERROR(CheckEpsilonOfHalves(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckMovingAverage(job.moving_average));
   LOCKSTEP_RETURN_IF_ERROR(CheckConstraints(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckUntrained(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckClipping(job.clipping, job.mode));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRoundings(job));
   LOCKSTEP_RETURN_IF_ERROR(CheckPlacement(job.placement));
   LOCKSTEP_RETURN_IF_ERROR(CheckPartitioner(job.partitioner));
   return absl::OkStatus();

@@ -230,23 +230,6 @@ INSTANTIATE_TEST_SUITE_P(
               job.constraints = {{"", Constraint::kNonNegative, 0}};
             }}));
 
-TEST(TrainingChecksTest, AnEpsilonThatFloat16HasNotIsRefused) {
-  using Kind = OptimizerConfig::Kind;
-  JobConfig job;
-  job.model.variable_type = DType::kFloat16;
-  EXPECT_OK(CheckTraining(job));  // gradient descent has none
-  for (const Kind kind : {Kind::kAdam, Kind::kLazyAdam, Kind::kAdadelta,
-                          Kind::kRmsProp, Kind::kAdamTorch, Kind::kAdamW}) {
-    job.variable_optimizers = {{"w", {.kind = kind, .epsilon = 1e-8}, {}, {}}};
-    EXPECT_THAT(CheckTraining(job),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("optimizer.epsilon is 1e-08, but must be "
-                                   "above 3e-8")));
-    job.variable_optimizers[0].optimizer.epsilon = 1e-4;
-    EXPECT_OK(CheckTraining(job));
-  }
-}
-
 TEST(TrainingChecksTest, LearningRateOfAnOptimizerIsTheJobsUnlessItHasItsOwn) {
   JobConfig job;
   job.learning_rate.base = 0.5;
