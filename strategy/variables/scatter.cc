@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/collective/arithmetic.h"
 #include "common/collective/element_type.h"
+#include "common/numeric/bfloat16.h"
 #include "common/numeric/float16.h"
 
 namespace lockstep::strategy {
@@ -34,6 +35,7 @@ absl::Status Check(const Slices& slices, const Value& target) {
 }
 
 float Number(Float16 x) { return ToFloat(x); }
+float Number(BFloat16 x) { return ToFloat(x); }
 template <typename T>
 T Number(T x) {
   return x;
@@ -90,6 +92,40 @@ void ApplyRow(ScatterOp op, ElementType type, size_t count, std::byte* row,
   }
 }
 
+template <typename T>
+bool HasZero(const Value& values) {
+  const size_t count = values.bytes().size() / sizeof(T);
+  for (size_t i = 0; i < count; ++i) {
+    T element;
+    std::memcpy(&element, values.bytes().data() + i * sizeof(T), sizeof(T));
+    if (Number(element) == 0) return true;
+  }
+  return false;
+}
+
+// As TensorFlow: a row is divided by no 0 of any type.
+absl::Status CheckDivisors(const Value& values) {
+  const auto has_zero = [&values] {
+    switch (values.type()) {
+      case ElementType::kFloat16:
+        return HasZero<Float16>(values);
+      case ElementType::kBFloat16:
+        return HasZero<BFloat16>(values);
+      case ElementType::kFloat32:
+        return HasZero<float>(values);
+      case ElementType::kFloat64:
+        return HasZero<double>(values);
+      default:
+        return VisitInteger(values.type(), [&values](auto zero) {
+          return HasZero<decltype(zero)>(values);
+        });
+    }
+  };
+  if (!has_zero()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the rows hold a 0, by which no row can be divided");
+}
+
 }  // namespace
 
 absl::Status CheckRows(ScatterOp op, const Slices& slices,
@@ -97,6 +133,9 @@ absl::Status CheckRows(ScatterOp op, const Slices& slices,
   LOCKSTEP_RETURN_IF_ERROR(Check(slices, target));
   if (op != ScatterOp::kUpdate) {
     LOCKSTEP_RETURN_IF_ERROR(CheckIsNumber(target.type()));
+  }
+  if (op == ScatterOp::kDivide) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckDivisors(slices.values));
   }
   if (target.type() == ElementType::kBFloat16 &&
       (op == ScatterOp::kMin || op == ScatterOp::kMax)) {

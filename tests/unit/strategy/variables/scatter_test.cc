@@ -43,6 +43,34 @@ TEST(ScatterTest, IntegersAreComparedInTheirType) {
             Value::Of<uint8_t>(ElementType::kUint8, {2, 1}, {100, 100}));
 }
 
+// Eight, four, two and zero in the type.
+template <typename T>
+void ExpectNoDivisionByZero(ElementType type, T eight, T four, T two, T zero) {
+  const auto rows = [type](const std::vector<T>& numbers) {
+    return Value::Of(type, {static_cast<int64_t>(numbers.size()), 1}, numbers);
+  };
+  Value target = rows({eight, eight});
+  EXPECT_THAT(
+      ApplyScatter(ScatterOp::kDivide, {{0, 1}, rows({two, zero}), {}}, target),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("the rows hold a 0")));
+  EXPECT_EQ(target, rows({eight, eight})) << NameOf(type);
+  EXPECT_THAT(ApplyScatter(ScatterOp::kDivide, {{1}, rows({two}), {}}, target),
+              IsOk());
+  EXPECT_EQ(target, rows({eight, four})) << NameOf(type);
+}
+
+TEST(ScatterTest, NoRowIsDividedByZero) {
+  ExpectNoDivisionByZero<uint16_t>(ElementType::kFloat16, 0x4800, 0x4400,
+                                   0x4000, 0);
+  ExpectNoDivisionByZero<uint16_t>(ElementType::kBFloat16, 0x4100, 0x4080,
+                                   0x4000, 0);
+  ExpectNoDivisionByZero<float>(ElementType::kFloat32, 8, 4, 2, -0.0f);
+  ExpectNoDivisionByZero<double>(ElementType::kFloat64, 8, 4, 2, 0);
+  ExpectNoDivisionByZero<int32_t>(ElementType::kInt32, 8, 4, 2, 0);
+  ExpectNoDivisionByZero<uint8_t>(ElementType::kUint8, 8, 4, 2, 0);
+}
+
 TEST(ScatterTest, RowsOfBoolAreWrittenButNotAdded) {
   Value target = Value::Of<uint8_t>(ElementType::kBool, {2, 1}, {0, 0});
   const Slices rows{
