@@ -56,6 +56,30 @@ TEST(FitToClusterTest, ReplicasThatTheClusterDoesNotHaveAreRefused) {
               StatusIs(kInvalid, HasSubstr("the cluster has 1 worker;")));
 }
 
+// A step whose gradients cannot all be pushed would never end.
+TEST(FitToClusterTest, FewerInitialTokensThanAStepNeedsAreRefused) {
+  JobConfig job = Job();
+  job.mode = SyncMode::kCompatible;
+  job.replicas_to_aggregate = 4;
+  job.initial_tokens = 1;
+  EXPECT_THAT(FitToCluster(job, 2),
+              StatusIs(kInvalid, HasSubstr("initial_tokens is 1, but must be "
+                                           "absent, or from 2 to")));
+  job.total_num_replicas = 2;
+  EXPECT_THAT(ValidateJobConfig(job), StatusIs(kInvalid));
+  job.initial_tokens = 2;
+  EXPECT_THAT(FitToCluster(job, 2), IsOk());
+  // With backups there may be fewer than none, which is none.
+  job = Job();
+  job.mode = SyncMode::kCompatible;
+  job.replicas_to_aggregate = 2;
+  job.initial_tokens = -2;
+  EXPECT_THAT(FitToCluster(job, 4), IsOk());
+  job.initial_tokens = -3;
+  EXPECT_THAT(FitToCluster(job, 4),
+              StatusIs(kInvalid, HasSubstr("from -2 to")));
+}
+
 TEST(FitToClusterTest, AnElasticJobTakesOneGradientOfEachWorkerAtMost) {
   JobConfig job = Job();
   job.elastic_workers = true;
