@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every test that strategy/rows.md names exists: in the last column programs,
-# golden records and numbers of cases, anywhere paths below tests.
+# golden records and numbers of cases, anywhere paths below tests, and tests of
+# C++ as `Suite.Case`, `OtherCase`.
 source "$(dirname "$0")/lib.sh"
 cd "$1"
 table=strategy/rows.md
@@ -40,6 +41,24 @@ cases_named() {
     while read -r first last; do seq "$first" "${last:-$first}"; done
 }
 
+# named_tests: "Suite.Case" for each `Suite.Case` and each `Case` that follows it
+# in its line; "SuiteTest." for a suite alone.
+named_tests() {
+  { grep -E '`[A-Za-z]+Test(\.|`)' "$table" || true; } |
+    while IFS= read -r line; do
+      suite=
+      { grep -oE '`[A-Z][A-Za-z0-9]*(\.[A-Za-z0-9]+)?`' <<<"$line" || true; } |
+        tr -d '`' |
+        while IFS= read -r name; do
+          case $name in
+            *Test.*) suite=${name%%.*}; echo "$name" ;;
+            *Test) echo "$name." ;;
+            *) [ -z "$suite" ] || echo "$suite.$name" ;;
+          esac
+        done
+    done
+}
+
 there=" $(cases_there | tr '\n' ' ')"
 {
   { grep -E '^\| [A-E][0-9]' "$table" || true; } |
@@ -66,4 +85,8 @@ there=" $(cases_there | tr '\n' ' ')"
     while IFS= read -r path; do
       [ -e "$path" ] || echo "$table: there is no $path"
     done
+  named_tests | while IFS=. read -r suite case; do
+    grep -rqzE "TEST(_F|_P)?\\($suite,[[:space:]]*${case:+$case\\)}" tests ||
+      echo "$table: there is no test $suite.$case"
+  done
 } | lint_verdict

@@ -11,6 +11,7 @@ row() {
   plant tests/unit/strategy/CMakeLists.txt "lockstep_add_test(strategy_readme\n  SRCS x.cc)\nadd_test(NAME package_test\n  COMMAND x)\nadd_test(NAME python_\${name}_test\n  COMMAND x)\n"
   plant tests/golden/sync_loop.jsonl
   plant tests/conformance/strategy/a_test.cc "TEST_P(A, Case7One) {}\nTEST_P(A, Case30And31Two) {}\nTEST_P(A, Case95To97Three) {}\n"
+  plant tests/unit/strategy/b_test.cc "TEST(BTest, One) {}\nTEST_F(BTest, Two) {}\n"
 }
 
 row '`input/streams_test`; `strategy_readme`; `package_test`; `python_a_test`'
@@ -31,4 +32,12 @@ row 'cases 7, 3'
 expect_caught "a case whose number begins another's" "no case 3"
 row 'cases 7' 'See `tests/unit/no_such`.'
 expect_caught "a path that does not exist" "there is no tests/unit/no_such"
+row '' '| 1 | x | `BTest.One`, `Two`; `BTest` |'
+expect_clean "tests of C++"
+row '' '| 1 | x | `BTest.Three` |'
+expect_caught "a test of C++ that does not exist" "no test BTest.Three"
+row '' '| 1 | x | `BTest.One`, `Three` |'
+expect_caught "a further one of the same suite" "no test BTest.Three"
+row '' '| 1 | x | `CTest` |'
+expect_caught "a suite that does not exist" "no test CTest."
 finish
