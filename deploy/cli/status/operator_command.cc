@@ -111,9 +111,9 @@ absl::StatusOr<std::string> ChiefFlags::ChiefAddress() const {
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<Ended> ended, EndOfRun());
   if (ended.has_value()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the run of ", log_dir_,
-                     " is over: ", Printable(ended->result.summary)));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the run of ", log_dir_, " is over: ", Printable(ended->result.summary),
+        "; this command needs one that goes on"));
   }
   const std::string path = absl::StrCat(log_dir_, "/", kChiefAddressFile);
   std::error_code error;

@@ -132,7 +132,8 @@ TEST_F(OperatorCommandTest, ARunThatIsOverTellsItsResult) {
   EXPECT_EQ(json["result"]["exit_code"], 1);
 
   EXPECT_EQ(Stop({"--log_dir", directory_.path()}), 1);
-  EXPECT_THAT(Err(), HasSubstr("is over: failed: step 7 of 100"));
+  EXPECT_THAT(Err(), HasSubstr("is over: failed: step 7 of 100, 3.0 s; why; "
+                               "this command needs one that goes on"));
 }
 
 TEST_F(OperatorCommandTest, ARunThatWasKilledHasNoResult) {
