@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         },
         [](JobConfig& job) { job.optimizer.momentum = 0; },
         [](JobConfig& job) {
-          job.optimizer = {OptimizerConfig::Kind::kAdam, 0, true, 0, 0, 1e-300};
+          job.optimizer = {OptimizerConfig::Kind::kAdam, 0, true, 0, 0, 1e-30};
         },
         [](JobConfig& job) {
           job.learning_rate.schedule = Schedule::kExponentialDecay;
