@@ -50,19 +50,19 @@ EvaluateCommand::EvaluateCommand(CLI::App& parent)
 
 int EvaluateCommand::Run(Terminal& terminal, std::ostream& err,
                          const UserCommand& command) const {
-  const absl::Status status = Evaluate(terminal, err, command);
+  const absl::Status status = Evaluate(terminal, command);
   if (status.ok()) return 0;
   err << "lockstep evaluate: " << status.message() << "\n";
   return 1;
 }
 
-absl::Status EvaluateCommand::Evaluate(Terminal& terminal, std::ostream& err,
+absl::Status EvaluateCommand::Evaluate(Terminal& terminal,
                                        const UserCommand& command) const {
-  if (!command.empty()) return trained_.Become(command, err);
+  if (!command.empty()) return trained_.Become(command);
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.ReadBuiltIn());
   LOCKSTEP_RETURN_IF_ERROR(CheckTestSet(job));
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
-                            trained_.OpenCheckpoint(job, err));
+                            trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::ComputeBackend> backend,
       trained_.OpenDevice());

@@ -34,8 +34,7 @@ class EvaluateCommand {
           const UserCommand& command = {}) const;
 
  private:
-  absl::Status Evaluate(Terminal& terminal, std::ostream& err,
-                        const UserCommand& command) const;
+  absl::Status Evaluate(Terminal& terminal, const UserCommand& command) const;
 
   CLI::App& app_;
   TrainedJob trained_;

@@ -138,17 +138,16 @@ ExportCommand::ExportCommand(CLI::App& parent)
 }
 
 int ExportCommand::Run(Terminal& terminal, std::ostream& err) const {
-  const absl::Status status = Export(terminal, err);
+  const absl::Status status = Export(terminal);
   if (status.ok()) return 0;
   err << "lockstep export: " << status.message() << "\n";
   return 1;
 }
 
-absl::Status ExportCommand::Export(Terminal& terminal,
-                                   std::ostream& err) const {
+absl::Status ExportCommand::Export(Terminal& terminal) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckOutIsNew(out_));
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
-                            OpenSound(checkpoints_, step_, err));
+                            OpenSound(checkpoints_, step_));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Chosen> chosen, Choose(checkpoint));
   // AddSlots() lengthens the list; the last line counts both parts.
   const size_t variables = chosen.size();

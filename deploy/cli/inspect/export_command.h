@@ -39,7 +39,7 @@ class ExportCommand {
     TensorSpec target;
   };
 
-  absl::Status Export(Terminal& terminal, std::ostream& err) const;
+  absl::Status Export(Terminal& terminal) const;
   absl::StatusOr<std::vector<Chosen>> Choose(
       const CheckpointReader& checkpoint) const;
   // Adds the slots of the chosen variables whose own names match --slots.

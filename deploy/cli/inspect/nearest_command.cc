@@ -38,9 +38,8 @@ absl::StatusOr<std::vector<float>> Spread(const std::vector<float>& rows,
 
 absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
                                   const std::string& table,
-                                  Vocabulary vocabulary, std::ostream& err) {
-  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
-                            OpenSound(checkpoints, kNewestStep, err));
+                                  Vocabulary vocabulary) {
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, OpenSound(checkpoints));
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
                             reader.FileOf(table));
   const StoredTensor& stored = *file->Find(table);
@@ -128,20 +127,18 @@ int NearestCommand::Run(Terminal& terminal, std::ostream& err) const {
     err << "lockstep nearest: neither --word nor --pairs is given; give one\n";
     return kUsageExitCode;
   }
-  const absl::Status status = Answer(terminal, err);
+  const absl::Status status = Answer(terminal);
   if (status.ok()) return 0;
   err << "lockstep nearest: " << status.message() << "\n";
   return 1;
 }
 
-absl::Status NearestCommand::Answer(Terminal& terminal,
-                                    std::ostream& err) const {
+absl::Status NearestCommand::Answer(Terminal& terminal) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(text_));
   LOCKSTEP_ASSIGN_OR_RETURN(Vocabulary vocabulary,
                             Vocabulary::Make(text, min_count_));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const NearestWords words,
-      Load(checkpoints_, table_, std::move(vocabulary), err));
+  LOCKSTEP_ASSIGN_OR_RETURN(const NearestWords words,
+                            Load(checkpoints_, table_, std::move(vocabulary)));
   if (!pairs_.empty()) return CountPairs(words, pairs_, count_, terminal);
   LOCKSTEP_ASSIGN_OR_RETURN(const auto nearest, words.Find(word_, count_));
   for (const auto& [word, cosine] : nearest) {

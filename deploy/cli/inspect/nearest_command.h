@@ -28,7 +28,7 @@ class NearestCommand {
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
-  absl::Status Answer(Terminal& terminal, std::ostream& err) const;
+  absl::Status Answer(Terminal& terminal) const;
 
   CLI::App& app_;
   std::string checkpoints_;

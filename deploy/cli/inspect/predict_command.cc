@@ -87,26 +87,26 @@ PredictCommand::PredictCommand(CLI::App& parent)
 
 int PredictCommand::Run(Terminal& terminal, std::ostream& err,
                         const UserCommand& command) const {
-  const absl::Status status = Predict(terminal, err, command);
+  const absl::Status status = Predict(terminal, command);
   if (status.ok()) return 0;
   err << "lockstep predict: " << status.message() << "\n";
   return 1;
 }
 
-absl::Status PredictCommand::Predict(Terminal& terminal, std::ostream& err,
+absl::Status PredictCommand::Predict(Terminal& terminal,
                                      const UserCommand& command) const {
   if (!command.empty() && !(data_.empty() && out_.empty())) {
     return absl::InvalidArgumentError(
         "--data and --out are for built-in models; give them to your command, "
         "behind --");
   }
-  if (!command.empty()) return trained_.Become(command, err);
+  if (!command.empty()) return trained_.Become(command);
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.ReadBuiltIn());
   if (data_.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckTestSet(job));
   // Checked first, because the predictions may take long.
   LOCKSTEP_RETURN_IF_ERROR(CheckOutIsNew(out_));
   LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
-                            trained_.OpenCheckpoint(job, err));
+                            trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::ComputeBackend> backend,
       trained_.OpenDevice());

@@ -34,8 +34,7 @@ class PredictCommand {
           const UserCommand& command = {}) const;
 
  private:
-  absl::Status Predict(Terminal& terminal, std::ostream& err,
-                       const UserCommand& command) const;
+  absl::Status Predict(Terminal& terminal, const UserCommand& command) const;
 
   CLI::App& app_;
   TrainedJob trained_;

@@ -78,13 +78,13 @@ SampleCommand::SampleCommand(CLI::App& parent)
 }
 
 int SampleCommand::Run(Terminal& terminal, std::ostream& err) const {
-  const absl::Status status = Write(terminal, err);
+  const absl::Status status = Write(terminal);
   if (status.ok()) return 0;
   err << "lockstep sample: " << status.message() << "\n";
   return 1;
 }
 
-absl::Status SampleCommand::Write(Terminal& terminal, std::ostream& err) const {
+absl::Status SampleCommand::Write(Terminal& terminal) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const JobConfig job, trained_.Read());
   if (job.model.kind != "transformer") {
     return absl::InvalidArgumentError(
@@ -99,7 +99,7 @@ absl::Status SampleCommand::Write(Terminal& terminal, std::ostream& err) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
                             worker::MakeModel(job.model, input));
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
-                            trained_.OpenCheckpoint(job, err));
+                            trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(const Values values,
                             Load(checkpoint, *model, job.model));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -28,7 +28,7 @@ class SampleCommand {
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
-  absl::Status Write(Terminal& terminal, std::ostream& err) const;
+  absl::Status Write(Terminal& terminal) const;
 
   CLI::App& app_;
   TrainedJob trained_;

@@ -39,25 +39,26 @@ absl::Status WithSteps(const absl::Status& missing,
       absl::StrJoin(first, steps->end(), ", "), ", or leave --step out"));
 }
 
-absl::StatusOr<CheckpointReader> OpenNewest(const CheckpointStore& store,
-                                            std::ostream& err) {
+// A command that passed over a damaged newest checkpoint would show an older
+// step, of which a reader of its output need not know that it is older.
+absl::StatusOr<CheckpointReader> OpenNewest(const CheckpointStore& store) {
   LOCKSTEP_ASSIGN_OR_RETURN(const LatestCheckpoint latest, store.Latest());
-  // Says why there is none.
-  if (!latest.manifest.has_value()) return store.OpenLatest();
-  const int64_t step = latest.manifest->global_step;
-  for (const std::string& warning : latest.warnings) {
-    err << "warning: " << warning << "; this is step " << step << "\n";
+  if (latest.manifest.has_value() && !latest.warnings.empty()) {
+    return absl::DataLossError(absl::StrCat(
+        latest.warnings.front(), "; the newest whole one is of step ",
+        latest.manifest->global_step,
+        ": name that step, or move the damaged one elsewhere"));
   }
-  return store.Open(step);
+  return store.OpenLatest();
 }
 
 }  // namespace
 
 absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
-                                           int64_t step, std::ostream& err) {
+                                           int64_t step) {
   const CheckpointStore store(directory);
   absl::StatusOr<CheckpointReader> checkpoint =
-      step == kNewestStep ? OpenNewest(store, err) : store.Open(step);
+      step == kNewestStep ? OpenNewest(store) : store.Open(step);
   if (step != kNewestStep && absl::IsNotFound(checkpoint.status())) {
     return WithSteps(checkpoint.status(), directory);
   }
@@ -128,9 +129,9 @@ absl::StatusOr<std::string> TrainedJob::Directory(const JobConfig& job) const {
 }
 
 absl::StatusOr<CheckpointReader> TrainedJob::OpenCheckpoint(
-    const JobConfig& job, std::ostream& err) const {
+    const JobConfig& job) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
-  return OpenSound(directory, step_, err);
+  return OpenSound(directory, step_);
 }
 
 absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> TrainedJob::OpenDevice()
@@ -138,8 +139,7 @@ absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> TrainedJob::OpenDevice()
   return worker::MakeBackend(device_, {.threads = threads_});
 }
 
-absl::Status TrainedJob::Become(const UserCommand& command,
-                                std::ostream& err) const {
+absl::Status TrainedJob::Become(const UserCommand& command) const {
   const char* path = getenv("PATH");
   LOCKSTEP_ASSIGN_OR_RETURN(UserCommand resolved,
                             ResolveCommand(command, path ? path : ""));
@@ -150,7 +150,7 @@ absl::Status TrainedJob::Become(const UserCommand& command,
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string directory, Directory(job));
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
-                            OpenCheckpoint(job, err));
+                            OpenCheckpoint(job));
   const std::string found = absl::StrCat(
       directory, "/", StepDirectoryName(checkpoint.manifest().global_step));
   // The variables may be set already, for another checkpoint.

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -33,13 +32,13 @@ inline constexpr char kProgramHelp[] =
 inline constexpr int64_t kNewestStep = -1;
 
 // Opens a checkpoint below `directory` and compares the hashes of its files: a
-// damaged one has plausible values, too. `err` gets a line for each incomplete
-// checkpoint that is passed over because it is newer than the newest complete
-// one.
+// damaged one has plausible values, too.
 //
-// Errors: those of CheckpointStore::Open(), OpenLatest() and Verify()
+//   kDataLoss  the newest is wanted, and one that is newer than the newest whole
+//              one is damaged
+//   and the errors of CheckpointStore::Open(), OpenLatest() and Verify()
 absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
-                                           int64_t step, std::ostream& err);
+                                           int64_t step = kNewestStep);
 
 // Checks that --out of a command, `out`, names no file yet; empty is none.
 //
@@ -67,24 +66,22 @@ class TrainedJob {
   //   kInvalidArgument  also: the job's workers were programs
   absl::StatusOr<JobConfig> ReadBuiltIn() const;
 
-  // Opens a checkpoint of `job`, which must be a result of Read(). `err`: as
-  // for OpenSound().
+  // Opens a checkpoint of `job`, which must be a result of Read().
   //
   //   kInvalidArgument  neither the job nor a flag names the directory
   //   and the errors of OpenSound()
-  absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job,
-                                                  std::ostream& err) const;
+  absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobConfig& job) const;
 
   // Opens the device. Errors: those of worker::MakeBackend()
   absl::StatusOr<std::unique_ptr<worker::ComputeBackend>> OpenDevice() const;
 
   // Replaces this process by a program of the user, whose environment has
   // kCheckpointVariable and kAveragedVariable. With --checkpoints no job need
-  // be given. `err`: as for OpenSound(). Returns only if that fails:
+  // be given. Returns only if that fails:
   //
   //   kInvalidArgument  there is no such program; as OpenCheckpoint()
   //   and the errors of OpenCheckpoint() and DecodeJobFile()
-  absl::Status Become(const UserCommand& command, std::ostream& err) const;
+  absl::Status Become(const UserCommand& command) const;
 
  private:
   // The job's directory of checkpoints.

@@ -231,5 +231,19 @@ TEST_F(ExportCommandTest, ADamagedCheckpointIsNotCopied) {
   EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
+TEST_F(ExportCommandTest, AnOlderCheckpointIsNoStandInForADamagedOne) {
+  Save(3);
+  Save(4);
+  std::filesystem::resize_file(
+      checkpoints() + "/step-00000004/model.safetensors", 9);
+
+  EXPECT_EQ(Run({}), 1);
+  EXPECT_THAT(err_, AllOf(HasSubstr("step-00000004"),
+                          HasSubstr("the newest whole one is of step 3")));
+  EXPECT_FALSE(std::filesystem::exists(out()));
+
+  EXPECT_EQ(Run({"--step=3"}), 0) << err_;
+}
+
 }  // namespace
 }  // namespace lockstep::cli

@@ -1,9 +1,7 @@
 #include "deploy/cli/inspect/trained_job.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,9 +16,7 @@ namespace {
 
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::WriteSoftmaxCheckpoint;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class TrainedJobTest : public ::testing::Test {
  protected:
@@ -40,7 +36,7 @@ class TrainedJobTest : public ::testing::Test {
     const absl::StatusOr<JobConfig> job = trained.ReadBuiltIn();
     if (!job.ok()) return job.status();
     const absl::StatusOr<CheckpointReader> checkpoint =
-        trained.OpenCheckpoint(*job, err_);
+        trained.OpenCheckpoint(*job);
     if (!checkpoint.ok()) return checkpoint.status();
     return checkpoint->manifest().global_step;
   }
@@ -49,7 +45,6 @@ class TrainedJobTest : public ::testing::Test {
   }
 
   const testing::TempDir dir_;
-  std::ostringstream err_;
 };
 
 TEST_F(TrainedJobTest, NewestCheckpointIsTheDefault) {
@@ -72,22 +67,6 @@ TEST_F(TrainedJobTest, ChangedBytesAreNoticed) {
               testing::StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST_F(TrainedJobTest, ANewerCheckpointThatIsPassedOverIsNamed) {
-  WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
-  WriteSoftmaxCheckpoint(dir_.Join("a"), 5, 2, 3);
-  EXPECT_THAT(Open({Directory("a")}), testing::IsOkAndHolds(5));
-  EXPECT_EQ(err_.str(), "");
-  std::filesystem::resize_file(dir_.Join("a/step-00000005/model.safetensors"),
-                               7);
-
-  EXPECT_THAT(Open({Directory("a")}), testing::IsOkAndHolds(3));
-
-  EXPECT_THAT(err_.str(), AllOf(StartsWith("warning: "),
-                                HasSubstr("step-00000005/model.safetensors"),
-                                HasSubstr("has 7 bytes, the manifest says"),
-                                HasSubstr("; this is step 3\n")));
-}
-
 TEST_F(TrainedJobTest, FlagSaysWhereCheckpointsAreIfNotTheJob) {
   WriteSoftmaxCheckpoint(dir_.Join("a"), 3, 2, 3);
   WriteSoftmaxCheckpoint(dir_.Join("b"), 7, 2, 3);
@@ -107,9 +86,9 @@ TEST_F(TrainedJobTest, ProgramOfTheUserFindsTheCheckpointInItsEnvironment) {
                               "ls $LOCKSTEP_CHECKPOINT >&2; exit 7"};
 
   // A command that replaces the process ends it with its own code.
-  EXPECT_EXIT(trained.Become(prints, err_).IgnoreError(),
+  EXPECT_EXIT(trained.Become(prints).IgnoreError(),
               ::testing::ExitedWithCode(7), "model.safetensors");
-  EXPECT_THAT(trained.Become({"no-such-program"}, err_),
+  EXPECT_THAT(trained.Become({"no-such-program"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("no-such-program")));
 }
@@ -125,8 +104,7 @@ TEST_F(TrainedJobTest, ProgramOfTheUserLearnsWhatTheJobsEvaluatorScores) {
                                        "--job=" + dir_.Join("job")});
     EXPECT_EXIT(trained
                     .Become({"sh", "-c",
-                             "echo averaged $LOCKSTEP_AVERAGED >&2; exit 7"},
-                            err_)
+                             "echo averaged $LOCKSTEP_AVERAGED >&2; exit 7"})
                     .IgnoreError(),
                 ::testing::ExitedWithCode(7), says);
   }
@@ -138,7 +116,7 @@ TEST_F(TrainedJobTest, ProgramOfTheUserNeedsNoJobWhereTheFlagNamesADirectory) {
   const TrainedJob trained(app);
   app.parse(std::vector<std::string>{"--checkpoints=" + dir_.Join("a")});
 
-  EXPECT_EXIT(trained.Become({"sh", "-c", "exit 7"}, err_).IgnoreError(),
+  EXPECT_EXIT(trained.Become({"sh", "-c", "exit 7"}).IgnoreError(),
               ::testing::ExitedWithCode(7), "");
   EXPECT_THAT(trained.ReadBuiltIn(),
               StatusIs(absl::StatusCode::kInvalidArgument,
