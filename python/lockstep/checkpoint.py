@@ -128,7 +128,10 @@ def read(directory, step=None, averaged=False):
       Damaged: a ValueError, with the file.
       ValueError: ``averaged`` is true, and there is no average.
     """
-    there = steps(directory)
+    try:
+        there = steps(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        there = []  # of a file of a checkpoint, or a mistaken name, say the fix
     if step is None and there:
         step = there[-1]
     if not there:

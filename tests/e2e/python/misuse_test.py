@@ -446,15 +446,15 @@ for step in lockstep.torch.Worker(model).steps():
             model = torch.nn.Module()
             model.w = torch.nn.Parameter(torch.zeros(4))
             self.assertEqual(lockstep.torch.load(model, directory), 6)
-            file = os.path.join(directory, "step-00000006",
-                                "model.safetensors")
+            file = f"{directory}/step-00000006/model.safetensors"
             with open(file, "r+b") as f:
                 f.seek(-1, os.SEEK_END)
                 f.write(b"\x7f")
             with self.assertRaisesRegex(ValueError, "sha256 is .* use another"):
                 lockstep.torch.load(model, directory)
-            with self.assertRaisesRegex(FileNotFoundError, "give the check"):
-                lockstep.torch.load(model, os.path.dirname(file))
+            for other in (os.path.dirname(file), file, file + "/none"):
+                with self.assertRaisesRegex(FileNotFoundError, "give the chec"):
+                    lockstep.torch.load(model, other)
 
     def test_halves_are_trained_in_their_type(self):
         for dtype, near in (("float16", 0.02), ("bfloat16", 0.02),
