@@ -258,9 +258,9 @@ int StatusCommand::ShowSilence(const absl::Status& silence, Terminal& terminal,
   const absl::Status found =
       ended.ok() ? absl::DeadlineExceededError(absl::StrCat(
                        silence.message(), "; the run of ", directory,
-                       " goes on: its chief is being started again, or the job "
-                       "is over and its programs still end (`lockstep logs "
-                       "--log_dir ",
+                       " goes on: its chief is being started again, or is "
+                       "suspended or too busy to answer, or the job is over "
+                       "and its programs still end (`lockstep logs --log_dir ",
                        directory, "`)"))
                  : ended.status();
   return RefuseCommand(app_, found, kNoAnswer, err);

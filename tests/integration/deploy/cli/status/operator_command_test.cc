@@ -165,7 +165,8 @@ TEST_F(OperatorCommandTest, SilentChiefOfARunThatGoesOnIsExplained) {
 
   EXPECT_THAT(Err(), HasSubstr("no chief answers"));
   EXPECT_THAT(Err(), HasSubstr("the run of " + directory_.path() +
-                               " goes on: its chief is being started again"));
+                               " goes on: its chief is being started again, or "
+                               "is suspended"));
 }
 
 TEST_F(OperatorCommandTest, AWatchGoesOnWhileTheChiefIsStartedAgain) {
