@@ -196,8 +196,11 @@ std::string Model(const RunOutcome& outcome, const JobStatus& status,
                         " export --checkpoints ", ShellWord(place.checkpoints),
                         " --out model.safetensors\n");
   }
-  return absl::StrCat("last checkpoint: ", step, " in ", place.checkpoints,
-                      "; ", HowToGoOn(place.beginning), " goes on from it\n");
+  // The same command alone would fail again, as of a table that is full.
+  return absl::StrCat(
+      "last checkpoint: ", step, " in ", place.checkpoints, "; ",
+      outcome.verdict == Verdict::kFailed ? "once the cause is removed, " : "",
+      HowToGoOn(place.beginning), " goes on from it\n");
 }
 
 // True for a run that was stopped, and whose chief failed then.

@@ -245,8 +245,8 @@ TEST(RunReportTest, SaysWhereTheModelIsAndHowToGoOn) {
   status.state = JobState::kFailed;
   EXPECT_EQ(
       FormatRunReport({.reason = "why"}, status, {}, place, 80),
-      "last checkpoint: step 1500 in /my data/c; the same command goes on "
-      "from it\n"
+      "last checkpoint: step 1500 in /my data/c; once the cause is removed, "
+      "the same command goes on from it\n"
       "failed: step 1500 of 1500, 30.1 s; why\n");
 }
 
@@ -257,7 +257,8 @@ TEST(RunReportTest, WhatGoesOnAfterFreshOrFromIsTheCommandWithoutThem) {
   RunPlace place = {.checkpoints = "c",
                     .beginning = {.step = Beginning::kFresh}};
   const auto report = [&] {
-    return FormatRunReport({.reason = "why"}, status, {}, place, 80);
+    return FormatRunReport({.verdict = Verdict::kInterrupted}, status, {},
+                           place, 80);
   };
 
   EXPECT_THAT(report(), HasSubstr("step 600 in c; the same command without "
