@@ -34,8 +34,7 @@ inline constexpr int64_t kNewestStep = -1;
 // Opens a checkpoint below `directory` and compares the hashes of its files: a
 // damaged one has plausible values, too.
 //
-//   kDataLoss  the newest is wanted, and one that is newer than the newest whole
-//              one is damaged
+//   kDataLoss  the newest is wanted, and is damaged
 //   and the errors of CheckpointStore::Open(), OpenLatest() and Verify()
 absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
                                            int64_t step = kNewestStep);
