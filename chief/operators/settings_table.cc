@@ -13,6 +13,7 @@
 #include "common/base/stop_status.h"
 #include "common/job/learning_rate.h"
 #include "common/job/replicas.h"
+#include "common/job/rounding_checks.h"
 #include "common/plan/number_tree.h"
 
 namespace lockstep::chief {
@@ -43,11 +44,20 @@ absl::Status CheckRate(const JobConfig& job, double rate) {
   // Settings keep a factor for the schedule, so that factor must be finite,
   // too.
   const double scale = rate / job.learning_rate.base;
-  if (rate > 0 && std::isfinite(rate) && scale > 0 && std::isfinite(scale)) {
-    return CheckRateOfFtrl(job, rate, scale);
+  if (rate <= 0 || !std::isfinite(rate) || scale <= 0 ||
+      !std::isfinite(scale)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "learning_rate is ", rate, ", but must be a finite number above 0"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "learning_rate is ", rate, ", but must be a finite number above 0"));
+  const std::vector<OptimizerConfig> rules = OptimizersOf(job);
+  std::vector<LearningRateConfig> rates = LearningRatesOf(job);
+  for (size_t i = 0; i < rules.size(); ++i) {
+    rates[i].base *= scale;
+    for (double& value : rates[i].values) value *= scale;
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRates(rules[i], rates[i], job.model.variable_type));
+  }
+  return CheckRateOfFtrl(job, rate, scale);
 }
 
 }  // namespace

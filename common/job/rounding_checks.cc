@@ -33,7 +33,8 @@ std::string Text(double value) {
   return {text.data(), static_cast<size_t>(end - text.data())};
 }
 
-// Numbers become float32 first, also for wider variables.
+// Numbers become float32 first, also for wider variables; see SharesOf() for
+// exceptions.
 double Rounded(double value, DType type) {
   const auto single = static_cast<float>(value);
   if (type == DType::kFloat16) return ToFloat(ToFloat16(single));
@@ -43,9 +44,8 @@ double Rounded(double value, DType type) {
 
 // Where numbers are rounded, and the fix.
 std::string WhereRounded(DType type) {
-  return type == DType::kFloat16
-             ? "model.variable_type is float16, which has no others"
-             : "updates are computed, in float32";
+  return type == DType::kFloat16 ? "variables are float16, which has no others"
+                                 : "updates are computed, in float32";
 }
 
 absl::Status CheckHeld(const Number& number, DType type) {
@@ -85,7 +85,9 @@ std::vector<Number> SharesOf(const OptimizerConfig& rule) {
   }
 }
 
-// The numbers that keep a divisor from 0.
+// The numbers that keep a divisor from 0. PyTorch's rules take an epsilon in
+// float32, but keep the mean of squares beside it in the variable's type, where
+// small squares are 0.
 std::vector<Number> DivisorsOf(const OptimizerConfig& rule) {
   switch (rule.kind) {
     case Kind::kAdam:
@@ -105,6 +107,39 @@ std::vector<Number> DivisorsOf(const OptimizerConfig& rule) {
   }
 }
 
+absl::Status CheckRule(const OptimizerConfig& rule, DType type) {
+  for (const Number& number : SharesOf(rule)) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckShare(number, type));
+  }
+  for (const Number& number : DivisorsOf(rule)) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckHeld(number, type));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLimit(const ClippingConfig& clipping, DType type) {
+  using Clip = ClippingConfig::Kind;
+  if (clipping.kind == Clip::kNone) return absl::OkStatus();
+  const Number limit{"clipping.limit", clipping.limit};
+  // Values are compared with their limit, and the mean is multiplied by its
+  // quotient with a norm: an infinite one clips nothing, one of 0 leaves 0.
+  const bool may_be_infinite =
+      clipping.kind == Clip::kValue || clipping.kind == Clip::kMeanGlobalNorm;
+  if (!may_be_infinite || Rounded(limit.value, type) == 0) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckHeld(limit, type));
+  }
+  // TensorFlow's global norm also takes the reciprocal.
+  if (clipping.kind != Clip::kGlobalNorm ||
+      Rounded(1 / limit.value, DType::kFloat32) > 0) {
+    return absl::OkStatus();
+  }
+  return Wrong(limit.field, Text(limit.value),
+               "at most 8e37: the reciprocal of a larger one is 0 in float32; "
+               "leave clipping out to clip nothing");
+}
+
+}  // namespace
+
 absl::Status CheckRates(const OptimizerConfig& rule,
                         const LearningRateConfig& rate, DType type) {
   // Ftrl's lowest rates are checked step by step, see ZeroRateOfFtrl().
@@ -121,30 +156,9 @@ absl::Status CheckRates(const OptimizerConfig& rule,
   return absl::OkStatus();
 }
 
-// The gradients are multiplied by a limit of their norm, and by its reciprocal.
-absl::Status CheckNormLimit(const ClippingConfig& clipping, DType type) {
-  if (clipping.kind != ClippingConfig::Kind::kGlobalNorm &&
-      clipping.kind != ClippingConfig::Kind::kNorm) {
-    return absl::OkStatus();
-  }
-  const Number limit{"clipping.limit", clipping.limit};
-  LOCKSTEP_RETURN_IF_ERROR(CheckHeld(limit, type));
-  if (Rounded(1 / limit.value, DType::kFloat32) > 0) return absl::OkStatus();
-  return Wrong(limit.field, Text(limit.value),
-               "at most 8e37: the reciprocal of a larger one is 0 in float32; "
-               "leave clipping out to clip nothing");
-}
-
-}  // namespace
-
 absl::Status CheckRounding(const OptimizerConfig& rule,
                            const LearningRateConfig& rate, DType type) {
-  for (const Number& number : SharesOf(rule)) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckShare(number, type));
-  }
-  for (const Number& number : DivisorsOf(rule)) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckHeld(number, type));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckRule(rule, type));
   return CheckRates(rule, rate, type);
 }
 
@@ -154,13 +168,18 @@ absl::Status CheckRoundings(const JobConfig& job) {
   const DType type = job.model.variable_type;
   LOCKSTEP_RETURN_IF_ERROR(CheckRounding(rules[0], rates[0], type));
   for (size_t i = 1; i < rules.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(Within(Element("variable_optimizers", i - 1),
-                                    CheckRounding(rules[i], rates[i], type)));
+    const std::string element = Element("variable_optimizers", i - 1);
+    const VariableOptimizer& other = job.variable_optimizers[i - 1];
+    LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckRule(rules[i], type)));
+    const absl::Status held = CheckRates(rules[i], rates[i], type);
+    // Without rates of its own it has the job's.
+    const bool own = other.learning_rate.has_value() || other.schedule;
+    LOCKSTEP_RETURN_IF_ERROR(own ? Within(element, held) : held);
   }
   // Averages move by a share of float32, whatever the type.
   LOCKSTEP_RETURN_IF_ERROR(CheckShare(
       {"moving_average.decay", job.moving_average.decay}, DType::kFloat32));
-  return CheckNormLimit(job.clipping, type);
+  return CheckLimit(job.clipping, type);
 }
 
 }  // namespace lockstep

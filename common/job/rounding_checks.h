@@ -14,8 +14,15 @@ namespace lockstep {
 // a mean stand still or divides by 0, a rate of 0 trains nothing, and an
 // epsilon of 0 divides by 0 where all gradients of an element have been 0.
 
-// Checks the numbers that `rule` uses, and the rates that do not change with
-// the step. All must be in the range of their field.
+// Checks the rates of `rule` that do not change with the step.
+//
+//   kInvalidArgument  a rate is 0 or infinite in updates of variables of
+//                     `type`; names the field, such as "learning_rate"
+absl::Status CheckRates(const OptimizerConfig& rule,
+                        const LearningRateConfig& rate, DType type);
+
+// As CheckRates(), and checks the numbers that `rule` uses. All must be in the
+// range of their field.
 //
 //   kInvalidArgument  a number becomes another one in updates of variables of
 //                     `type`; names the field, such as "optimizer.beta1"

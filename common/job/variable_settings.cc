@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
+#include "common/job/rounding_checks.h"
 
 namespace lockstep {
 namespace {
@@ -220,6 +221,28 @@ absl::Status CheckGrowing(const JobConfig& job,
   return absl::OkStatus();
 }
 
+// Variables of a program have types that the job does not name.
+absl::Status CheckRoundingOfTypes(
+    const JobConfig& job, const std::vector<VariableSpec>& variables,
+    const std::vector<VariableSettings>& settings) {
+  const std::vector<OptimizerConfig> rules = OptimizersOf(job, variables);
+  const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].dtype != DType::kFloat16 || variables[i].buffer ||
+        !settings[i].trained) {
+      continue;
+    }
+    const auto rule = static_cast<size_t>(settings[i].optimizer);
+    const absl::Status held = CheckRounding(
+        rules[rule], rates[std::min(rule, rates.size() - 1)], DType::kFloat16);
+    if (held.ok()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable \"", variables[i].name, "\" is float16, and ",
+                     held.message()));
+  }
+  return absl::OkStatus();
+}
+
 // Checkpoints would have two tensors of one name, which cannot be written.
 absl::Status CheckNames(const std::vector<VariableSpec>& variables,
                         const std::vector<VariableSettings>& settings) {
@@ -326,6 +349,7 @@ absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
   LOCKSTEP_RETURN_IF_ERROR(ChooseDecays(job, variables, settings));
   if (job.has_local_steps()) ChooseRuleOfChanges(job, variables, settings);
   LOCKSTEP_RETURN_IF_ERROR(CheckTables(job, variables, settings));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRoundingOfTypes(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseAverages(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(ChooseConstraints(job, variables, settings));
   LOCKSTEP_RETURN_IF_ERROR(CheckGrowing(job, variables, settings));

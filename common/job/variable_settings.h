@@ -32,8 +32,9 @@ struct VariableSettings {
 //                     growing table in compatible mode, or with a rule that
 //                     moves rows without a gradient; a table with weight decay
 //                     or dampening; a variable with the name of the keys of a
-//                     growing table, or of a moving average, in checkpoints.
-//                     Names the field, pattern and variable
+//                     growing table, or of a moving average, in checkpoints; a
+//                     number that CheckRounding() refuses for the type of a
+//                     variable. Names the field, pattern and variable
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 

@@ -86,13 +86,17 @@ TEST_F(SettingsTableTest, RateOfFtrlMustNotRoundToZeroInAnyStep) {
   job.learning_rate.schedule = LearningRateConfig::Schedule::kLinear;
   job.learning_rate.minimum = 0.005;  // 1% of the rate
   SettingsTable& others = Open(job);
-  EXPECT_THAT(others.Change({.learning_rate = 1e-50}), IsOkAndHolds(1));
+  EXPECT_THAT(others.Change({.learning_rate = 1e-37}), IsOkAndHolds(1));
+  EXPECT_THAT(others.Change({.learning_rate = 1e-50}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("learning_rate is 1e-50, but must be at least "
+                                 "1.2e-38")));
 
   job.variable_optimizers.resize(1);
   job.variable_optimizers[0].variables = "w";
   job.variable_optimizers[0].optimizer.kind = OptimizerConfig::Kind::kFtrl;
   SettingsTable& wide = Open(job);
-  EXPECT_THAT(wide.Change({.learning_rate = 1e-50}),
+  EXPECT_THAT(wide.Change({.learning_rate = 1e-37}),
               StatusIs(kImpossible,
                        HasSubstr("variable_optimizers[0].optimizer.kind is "
                                  "FTRL")));

@@ -13,6 +13,7 @@ namespace {
 
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using Kind = OptimizerConfig::Kind;
 using Clip = ClippingConfig::Kind;
@@ -44,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
              }},
         Lost{DType::kFloat16,
              "optimizer.beta1 is 0.9999, but must be at most 0.9997: a larger "
-             "one is 1 where model.variable_type is float16",
+             "one is 1 where variables are float16",
              [](JobConfig& job) {
                job.optimizer = {
                    .kind = Kind::kLazyAdam, .beta1 = 0.9999, .epsilon = 1e-4};
@@ -107,9 +108,32 @@ INSTANTIATE_TEST_SUITE_P(
              [](JobConfig& job) {
                job.clipping = {Clip::kGlobalNorm, 1e38};
              }},
+        Lost{DType::kFloat32, "clipping.limit is 1e-46",
+             [](JobConfig& job) {
+               job.clipping = {Clip::kMeanGlobalNorm, 1e-46};
+             }},
+        Lost{DType::kFloat16, "clipping.limit is 1e-08",
+             [](JobConfig& job) {
+               job.clipping = {Clip::kValue, 1e-8};
+             }},
         Lost{DType::kFloat16, "clipping.limit is 1e+05", [](JobConfig& job) {
                job.clipping = {Clip::kNorm, 1e5};
              }}));
+
+TEST(RoundingChecksTest, RatesAreNamedWhereTheJobHasThem) {
+  JobConfig job;
+  job.model.variable_type = DType::kFloat16;
+  job.optimizer.kind = Kind::kAdamW;  // computes in float32
+  job.optimizer.epsilon = 1e-4;
+  job.learning_rate.base = 1e-8;
+  job.variable_optimizers = {{"w", {}, {}, {}}};
+  EXPECT_THAT(CheckRoundings(job), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            StartsWith("learning_rate is")));
+  job.variable_optimizers[0].learning_rate = 1e-9;
+  EXPECT_THAT(CheckRoundings(job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("variable_optimizers[0].learning_rate is")));
+}
 
 TEST(RoundingChecksTest, NumbersThatAreHeldAreTaken) {
   JobConfig job;
@@ -119,8 +143,13 @@ TEST(RoundingChecksTest, NumbersThatAreHeldAreTaken) {
                    .epsilon = 1e-37};
   job.learning_rate.base = 1e-37;
   job.moving_average.decay = 0.9999999;
-  job.clipping = {Clip::kGlobalNorm, 1e37};
-  EXPECT_OK(CheckTraining(job));
+  for (const ClippingConfig& clipping :
+       {ClippingConfig{Clip::kGlobalNorm, 1e37},
+        ClippingConfig{Clip::kNorm, 1e38},
+        ClippingConfig{Clip::kMeanGlobalNorm, 1e39}}) {
+    job.clipping = clipping;
+    EXPECT_OK(CheckTraining(job));
+  }
   // Neither a norm nor a rule that has no such number is limited.
   job.clipping = {Clip::kValue, 1e39};
   job.optimizer = {.kind = Kind::kAdamTorch, .beta2 = 0.99999999};

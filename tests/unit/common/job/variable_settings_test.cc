@@ -59,6 +59,22 @@ TEST_F(VariableSettingsTest, PatternsChooseByName) {
   EXPECT_EQ((*settings)[1].constraint.kind, Constraint::kUnspecified);
 }
 
+// The types of a program's variables are not in the job.
+TEST_F(VariableSettingsTest, NumbersThatAVariablesTypeDoesNotHoldAreRefused) {
+  std::vector<VariableSpec> variables = variables_;
+  variables[1].dtype = DType::kFloat16;
+  job_.optimizer.kind = OptimizerConfig::Kind::kAdam;
+  ASSERT_OK(Settings());
+  EXPECT_THAT(
+      SettingsOf(job_, variables),
+      StatusIs(kInvalid,
+               AllOf(HasSubstr("variable \"deep/hidden1/weights\" is float16"),
+                     HasSubstr("optimizer.epsilon is 1e-08"))));
+
+  job_.variable_optimizers = {{"deep/*", {}, {}, {}}};
+  EXPECT_OK(SettingsOf(job_, variables));
+}
+
 TEST_F(VariableSettingsTest, AveragesAreOfAllVariablesUnlessPatternsSayWhich) {
   job_.moving_average.decay = 0.5;
 
