@@ -36,10 +36,11 @@ absl::StatusOr<std::vector<float>> Spread(const std::vector<float>& rows,
   return vectors;
 }
 
-absl::StatusOr<NearestWords> Load(const std::string& checkpoints,
+absl::StatusOr<NearestWords> Load(const std::string& checkpoints, int64_t step,
                                   const std::string& table,
                                   Vocabulary vocabulary) {
-  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader, OpenSound(checkpoints));
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader reader,
+                            OpenSound(checkpoints, step));
   LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader* file,
                             reader.FileOf(table));
   const StoredTensor& stored = *file->Find(table);
@@ -103,6 +104,9 @@ NearestCommand::NearestCommand(CLI::App& parent)
   app_.add_option("--checkpoints", checkpoints_,
                   "checkpoint.directory of the job.")
       ->required();
+  app_.add_option("--step", step_,
+                  "Global step of the checkpoint. Default: the newest.")
+      ->check(AtLeast(0));
   app_.add_option("--text", text_,
                   "The text that the job was trained on, in one file: it "
                   "gives the word of each row.")
@@ -137,8 +141,9 @@ absl::Status NearestCommand::Answer(Terminal& terminal) const {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(text_));
   LOCKSTEP_ASSIGN_OR_RETURN(Vocabulary vocabulary,
                             Vocabulary::Make(text, min_count_));
-  LOCKSTEP_ASSIGN_OR_RETURN(const NearestWords words,
-                            Load(checkpoints_, table_, std::move(vocabulary)));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const NearestWords words,
+      Load(checkpoints_, step_, table_, std::move(vocabulary)));
   if (!pairs_.empty()) return CountPairs(words, pairs_, count_, terminal);
   LOCKSTEP_ASSIGN_OR_RETURN(const auto nearest, words.Find(word_, count_));
   for (const auto& [word, cosine] : nearest) {

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/text/terminal.h"
 
 namespace lockstep::cli {
@@ -32,6 +33,7 @@ class NearestCommand {
 
   CLI::App& app_;
   std::string checkpoints_;
+  int64_t step_ = kNewestStep;
   std::string text_;
   int64_t min_count_ = 5;
   std::string table_ = "input_vectors";

@@ -41,15 +41,23 @@ absl::Status WithSteps(const absl::Status& missing,
 
 // A command that passed over a damaged newest checkpoint would show an older
 // step, of which a reader of its output need not know that it is older.
-absl::StatusOr<CheckpointReader> OpenNewest(const CheckpointStore& store) {
+absl::StatusOr<CheckpointReader> OpenNewest(const CheckpointStore& store,
+                                            const std::string& directory) {
   LOCKSTEP_ASSIGN_OR_RETURN(const LatestCheckpoint latest, store.Latest());
-  if (latest.manifest.has_value() && !latest.warnings.empty()) {
-    return absl::DataLossError(absl::StrCat(
-        latest.warnings.front(), "; the newest whole one is of step ",
-        latest.manifest->global_step,
-        ": name that step, or move the damaged one elsewhere"));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                            ListStepDirectories(directory));
+  if (!latest.manifest.has_value() || latest.warnings.empty() ||
+      steps.empty()) {
+    return store.OpenLatest();
   }
-  return store.OpenLatest();
+  absl::StatusOr<CheckpointReader> newest = store.Open(steps.back());
+  if (newest.ok()) return newest;
+  return absl::Status(
+      newest.status().code(),
+      absl::StrCat(newest.status().message(),
+                   "; the newest whole checkpoint is of step ",
+                   latest.manifest->global_step,
+                   ": name that with --step, or move this one elsewhere"));
 }
 
 }  // namespace
@@ -58,7 +66,7 @@ absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
                                            int64_t step) {
   const CheckpointStore store(directory);
   absl::StatusOr<CheckpointReader> checkpoint =
-      step == kNewestStep ? OpenNewest(store) : store.Open(step);
+      step == kNewestStep ? OpenNewest(store, directory) : store.Open(step);
   if (step != kNewestStep && absl::IsNotFound(checkpoint.status())) {
     return WithSteps(checkpoint.status(), directory);
   }

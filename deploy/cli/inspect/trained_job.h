@@ -37,7 +37,7 @@ inline constexpr int64_t kNewestStep = -1;
 //   kDataLoss  the newest is wanted, and is damaged
 //   and the errors of CheckpointStore::Open(), OpenLatest() and Verify()
 absl::StatusOr<CheckpointReader> OpenSound(const std::string& directory,
-                                           int64_t step = kNewestStep);
+                                           int64_t step);
 
 // Checks that --out of a command, `out`, names no file yet; empty is none.
 //
