@@ -31,7 +31,7 @@ class CallStreamClient final {
  public:
   using Callback = std::function<void(absl::Status, grpc::ByteBuffer response)>;
   // `status` is the reason why the stream broke; kUnimplemented: the server
-  // does not serve streams.
+  // does not serve streams; kResourceExhausted: no more on this connection.
   using OnEnd = std::function<void(const absl::Status& status)>;
 
   // Must be called once. `on_end` runs after the callbacks of all calls, and

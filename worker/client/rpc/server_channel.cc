@@ -129,8 +129,12 @@ std::shared_ptr<CallStreamClient> ServerChannel::Stream() {
 void ServerChannel::StreamEnded(CallStreamClient* stream,
                                 const absl::Status& status) {
   MutexLock lock(mutex_);
-  // A server of an older version: each call is an RPC of its own from now on.
-  if (absl::IsUnimplemented(status)) has_streams_ = false;
+  // A server of an older version, or one that has given the connection all its
+  // streams, as one behind a proxy that joins connections: each call is an RPC
+  // of its own from now on.
+  if (absl::IsUnimplemented(status) || absl::IsResourceExhausted(status)) {
+    has_streams_ = false;
+  }
   if (streams_.back().get() == stream) stream_open_ = false;
   std::erase_if(streams_,
                 [stream](const auto& one) { return one.get() == stream; });

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -170,13 +171,16 @@ TEST_F(ServerChannelTest, ServerThatIsGoneMakesCallsUnavailable) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// Knows no streams: answers any method with "alone", and remembers the peers.
+// Refuses streams, answers any other method with "alone", and remembers the
+// peers.
 class OldService final : public grpc::CallbackGenericService {
  public:
   std::set<std::string> peers() {
     MutexLock lock(mutex_);
     return peers_;
   }
+  // The code of the refusal; by default that of a server without streams.
+  void RefuseWith(grpc::StatusCode code) { refusal_ = code; }
   // Cancels all later calls, as a server does that shuts down.
   void Cancel() { cancels_ = true; }
 
@@ -188,9 +192,9 @@ class OldService final : public grpc::CallbackGenericService {
     }
     class Reactor final : public grpc::ServerGenericBidiReactor {
      public:
-      Reactor(bool stream, bool cancels) {
-        if (stream) {
-          Finish({grpc::StatusCode::UNIMPLEMENTED, "no such method"});
+      Reactor(std::optional<grpc::StatusCode> refusal, bool cancels) {
+        if (refusal.has_value()) {
+          Finish({*refusal, "no stream"});
         } else if (cancels) {
           Finish({grpc::StatusCode::CANCELLED, "CANCELLED"});
         } else {
@@ -203,11 +207,13 @@ class OldService final : public grpc::CallbackGenericService {
      private:
       grpc::ByteBuffer answer_;
     };
-    return new Reactor(absl::StrContains(context->method(), "CallStream"),
-                       cancels_);
+    std::optional<grpc::StatusCode> refusal;
+    if (absl::StrContains(context->method(), "CallStream")) refusal = refusal_;
+    return new Reactor(refusal, cancels_);
   }
 
  private:
+  std::atomic<grpc::StatusCode> refusal_ = grpc::StatusCode::UNIMPLEMENTED;
   std::atomic<bool> cancels_ = false;
   Mutex mutex_;
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
@@ -245,12 +251,16 @@ class ServerChannelWithoutStreamsTest : public ::testing::Test {
 };
 
 TEST_F(ServerChannelWithoutStreamsTest, SmallCallsTravelAlone) {
-  worker::ServerChannel channel(poller_, address_, 1);
-  Answer answer;
-  do {  // the first says that there are no streams
-    answer = Start(channel, "a").get();
-  } while (absl::IsUnavailable(answer.first));
-  EXPECT_EQ(answer, Answer(absl::OkStatus(), "alone"));
+  for (const auto code : {grpc::StatusCode::UNIMPLEMENTED,
+                          grpc::StatusCode::RESOURCE_EXHAUSTED}) {
+    service_.RefuseWith(code);
+    worker::ServerChannel channel(poller_, address_, 1);
+    Answer answer;
+    do {  // the first says that there are no streams
+      answer = Start(channel, "a").get();
+    } while (absl::IsUnavailable(answer.first));
+    EXPECT_EQ(answer, Answer(absl::OkStatus(), "alone"));
+  }
 }
 
 TEST_F(ServerChannelWithoutStreamsTest, LargeCallsTakeTurnsOnTheConnections) {
