@@ -29,7 +29,7 @@ namespace {
 constexpr mode_t kForAll = 0644;
 constexpr mode_t kForOwner = 0600;
 constexpr mode_t kDirectory = 0700;
-constexpr mode_t kRightsOfOthers = 037;  // the group may read a key
+constexpr mode_t kRightsOfOthers = 077;
 
 std::string NameOf(const TaskId& task) {
   return absl::StrCat(TaskTypeName(task.type), "-", task.index);

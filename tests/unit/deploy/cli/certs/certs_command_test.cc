@@ -235,9 +235,9 @@ TEST_F(CertsCommandTest, AnAuthoritysKeyThatOthersCanReadIsRefused) {
 
   const std::string task = directory_.Join("tls/ps-0");
   std::filesystem::copy_file(key, task + "/ca.key");
-  std::filesystem::permissions(task + "/ca.key", std::filesystem::perms(0604));
+  std::filesystem::permissions(task + "/ca.key", std::filesystem::perms(0640));
   EXPECT_EQ(Run("check --tls_dir " + task), 1);
-  EXPECT_THAT(out_, AllOf(HasSubstr("wrong: "), HasSubstr("has mode 0604"),
+  EXPECT_THAT(out_, AllOf(HasSubstr("wrong: "), HasSubstr("has mode 0640"),
                           Not(HasSubstr("all is well"))));
 }
 
