@@ -19,7 +19,8 @@ namespace {
 constexpr char kPull[] = "/lockstep.v1.ParameterService/Pull";
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 // The values of a pull are all at hand, and few calls cost least. The limit
-// leaves work for several threads that copy.
+// leaves work for several threads that copy, and bounds what is sent where the
+// server overwrites values before they are copied.
 constexpr size_t kLargestMappedPull = size_t{16} << 20;
 
 }  // namespace
