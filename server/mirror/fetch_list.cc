@@ -24,7 +24,8 @@ std::vector<Fetch> MakeFetches(absl::Span<const PartSpec> parts,
   std::map<int, size_t> totals;
   for (const PartSpec& part : parts) {
     // Most rows of a table are in no mean.
-    if (!part.is_table()) totals[part.reducer] += SizeOf(part);
+    if (part.reducer < 0 || part.is_table()) continue;
+    totals[part.reducer] += SizeOf(part);
   }
   std::map<int, size_t> targets;
   for (const auto& [server, total] : totals) {

@@ -84,6 +84,15 @@ TEST(FetchListTest, CallsToAMappedServerAreLarger) {
   EXPECT_THAT(fetches[64], FieldsAre(2, 64, 4));
 }
 
+TEST(FetchListTest, OwnPartsHaveNoServerThatCouldBeMapped) {
+  std::vector<int> asked;
+  server::MakeFetches(Parts({1, -1, 2}), {{0, 2}}, 80, [&](int server) {
+    asked.push_back(server);
+    return false;
+  });
+  EXPECT_THAT(asked, ElementsAre(1, 2));
+}
+
 // Their means have no place in shared memory.
 TEST(FetchListTest, TablesTravelWithTablesAlone) {
   std::vector<PartSpec> parts = Parts({1, 1, 1, 1});
