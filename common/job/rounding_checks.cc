@@ -42,7 +42,7 @@ double Rounded(double value, DType type) {
   return single < std::numeric_limits<float>::min() ? 0 : single;
 }
 
-// Where numbers are rounded, and the fix.
+// Where numbers are rounded, for messages.
 std::string WhereRounded(DType type) {
   return type == DType::kFloat16 ? "variables are float16, which has no others"
                                  : "updates are computed, in float32";

@@ -225,16 +225,18 @@ absl::Status CheckGrowing(const JobConfig& job,
 absl::Status CheckRoundingOfTypes(
     const JobConfig& job, const std::vector<VariableSpec>& variables,
     const std::vector<VariableSettings>& settings) {
-  const std::vector<OptimizerConfig> rules = OptimizersOf(job, variables);
+  const std::vector<OptimizerConfig> rules = OptimizersOf(job);
   const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
   for (size_t i = 0; i < variables.size(); ++i) {
+    // Updates of the other types round as those of float32, which the job's own
+    // checks assume.
     if (variables[i].dtype != DType::kFloat16 || variables[i].buffer ||
         !settings[i].trained) {
       continue;
     }
-    const auto rule = static_cast<size_t>(settings[i].optimizer);
-    const absl::Status held = CheckRounding(
-        rules[rule], rates[std::min(rule, rates.size() - 1)], DType::kFloat16);
+    const int rule = settings[i].optimizer;
+    const absl::Status held =
+        CheckRounding(rules[rule], rates[rule], DType::kFloat16);
     if (held.ok()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("variable \"", variables[i].name, "\" is float16, and ",

@@ -35,6 +35,20 @@ class TaskProcessTest : public ::testing::Test {
                                .log_path = log_});
   }
 
+  // As Shell(), from a thread that blocks a signal, as the launcher does, which
+  // reads its signals.
+  absl::StatusOr<std::unique_ptr<TaskProcess>> ShellOfBlocker(
+      int number, const std::string& script) {
+    sigset_t blocked;
+    sigset_t before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, number);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    auto process = Shell(script);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return process;
+  }
+
   std::optional<TaskExit> WaitFor(TaskProcess& process) {
     WaitUntilGone(process.pid());
     return process.Poll();
@@ -81,13 +95,7 @@ TEST_F(TaskProcessTest, ReadsNothingAndLeadsItsOwnGroup) {
 }
 
 TEST_F(TaskProcessTest, SignalsThatWeBlockReachTheProgram) {
-  sigset_t blocked;
-  sigset_t before;
-  sigemptyset(&blocked);
-  sigaddset(&blocked, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &blocked, &before);
-  auto process = Shell("exec sleep 1000");
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  auto process = ShellOfBlocker(SIGTERM, "exec sleep 1000");
   ASSERT_THAT(process, IsOk());
   EXPECT_EQ((*process)->Poll(), std::nullopt);
 
@@ -101,12 +109,6 @@ TEST_F(TaskProcessTest, SignalsThatWeBlockReachTheProgram) {
 bool interrupts_children = false;
 
 TEST_F(TaskProcessTest, ASignalBeforeTheProgramHasItsGroupDoesNotEndIt) {
-  // As the launcher does, which reads its signals.
-  sigset_t interrupt;
-  sigset_t before;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &interrupt, &before);
   ASSERT_EQ(pthread_atfork(nullptr, nullptr,
                            [] {
                              if (interrupts_children) raise(SIGINT);
@@ -114,10 +116,9 @@ TEST_F(TaskProcessTest, ASignalBeforeTheProgramHasItsGroupDoesNotEndIt) {
             0);
   interrupts_children = true;
 
-  auto process = Shell("exit 4");
+  auto process = ShellOfBlocker(SIGINT, "exit 4");
 
   interrupts_children = false;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ASSERT_THAT(process, IsOk());
   EXPECT_THAT(WaitFor(**process), Optional(TaskExit{.code = 4}));
 }
