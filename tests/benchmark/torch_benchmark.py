@@ -1,7 +1,7 @@
 """Lockstep beside PyTorch's DistributedDataParallel over gloo, the same models.
 
     tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
-        [--cases NAMES] [--kills N] [--keep_gradients] [--early]
+        [--cases NAMES] [--columns NAMES] [--kills N] [--keep_gradients]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
 and one thread each (`straggler`: four workers that sleep 20 ms a pass, one of
@@ -10,8 +10,16 @@ the rounds' median steps, in milliseconds, and the ratio is that of the two
 sides of one round. Rank 0 of DDP applies SGD as every rank does; Lockstep's
 server applies the same rule.
 
-With `--early` a last pair of columns has Lockstep over gRPC with passes that
-begin early (`early=True`).
+A pair of columns has a way in which Lockstep trains, in milliseconds and as a
+ratio to DDP:
+
+    grpc            two workers and a server
+    shared          the same with shared memory
+    mirrors         MULTI_WORKER_MIRRORED: as on two hosts. Each worker is in a
+                    space of process numbers of its own, so that it shares
+                    memory with its own mirror alone
+    mirrors_shared  the same with both workers on one host
+    early           as grpc, with passes that begin early (`early=True`)
 
 Where torchft is installed (it needs PyTorch 2.7), a column has its
 DistributedDataParallel over gloo, with a lighthouse server in this process and
@@ -40,7 +48,7 @@ import tempfile
 from killed_torch_worker import measure_killed
 
 KEEP = "0"  # 1: keep_gradients=True
-EARLY = False  # measure passes that begin early, too
+COLUMNS = ["grpc", "shared"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 MODELS = """
@@ -258,24 +266,48 @@ def run_torchft(case, steps):
         lighthouse.shutdown()
 
 
-def run_lockstep(case, steps, shared=False, early=False):
+def lockstep_job(case, steps, mirrors):
     from local_job import LocalJob
-    pauses = workers_of(case)
-    needed = 3 if case == "straggler" else 2
-    with LocalJob(workers=len(pauses),
-                  sets=[f"train_steps={steps}", "learning_rate=1e-4",
-                        f"replicas_to_aggregate={needed}",
-                        f"total_num_replicas={len(pauses)}",
-                        "checkpoint.directory="]) as job:
-        for i, pause in enumerate(pauses):
-            job.start_worker(i, LOCKSTEP, CASE=case, STEPS=str(steps),
-                             SHARED="1" if shared else "0", KEEP=KEEP,
-                             EARLY="1" if early else "0",
-                             OMP_NUM_THREADS="1", PAUSE=str(pause))
-        for i in range(len(pauses)):
+    workers = len(workers_of(case))
+    sets = [f"train_steps={steps}", "learning_rate=1e-4",
+            "checkpoint.directory="]
+    if mirrors:
+        return LocalJob(workers=workers, servers=0, chief="worker", sets=[
+            *sets, "strategy.kind=MULTI_WORKER_MIRRORED"])
+    return LocalJob(workers=workers, sets=[
+        *sets, f"replicas_to_aggregate={needed_of(case)}",
+        f"total_num_replicas={workers}"])
+
+
+def needed_of(case):
+    """Returns the number of gradients that a step needs."""
+    return 3 if case == "straggler" else 2
+
+
+def own_host():
+    """A command's first words: alone in a space of process numbers."""
+    return ["unshare", "--user", "--map-root-user", "--pid", "--fork",
+            "--kill-child", "--mount-proc"]
+
+
+def run_lockstep(case, steps, column):
+    mirrors = column.startswith("mirrors")
+    with lockstep_job(case, steps, mirrors) as job:
+        with open(job.path("program.py"), "w") as program:
+            program.write(LOCKSTEP)
+        for i, pause in enumerate(workers_of(case)):
+            job.start("worker", i,
+                      (own_host() if column == "mirrors" else []) +
+                      [sys.executable, program.name],
+                      CASE=case, STEPS=str(steps), KEEP=KEEP,
+                      SHARED="1" if mirrors or column == "shared" else "0",
+                      EARLY="1" if column == "early" else "0",
+                      OMP_NUM_THREADS="1", PAUSE=str(pause))
+        for i in range(len(workers_of(case))):
             job.wait("worker", i, timeout=600)
         # A backup's passes are not steps.
-        return max(median_of(job.log("worker", i)) for i in range(needed))
+        return max(median_of(job.log("worker", i))
+                   for i in range(needed_of(case)))
 
 
 def float_job(steps):
@@ -324,36 +356,48 @@ def measure_float(rounds, steps):
 
 def measure_model(case, rounds, steps):
     steps = steps or {"mlp": 400, "straggler": 100}.get(case, 30)
-    sides = [run_ddp]
+    sides = {"ddp": run_ddp}
     if has_torchft():
-        sides.append(run_torchft)
-    sides += [functools.partial(run_lockstep, **way) for way in ways()]
-    figures = [[side(case, steps) for side in sides] for _ in range(rounds)]
-    columns = [statistics.median(column) for column in zip(*figures)]
-    ratios = [statistics.median(column[i] / column[0] for column in figures)
-              for i in range(len(sides))]
-    text = f"{case:12} {columns[0]:9.2f}"
-    for i in range(1, len(sides)):
-        text += f" {columns[i]:10.2f} {ratios[i]:6.2f}"
+        sides["torchft"] = run_torchft
+    for column in columns_of(case):
+        sides[column] = functools.partial(run_lockstep, column=column)
+    figures = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            figures[name].append(side(case, steps))
+    text = f"{case:12} {statistics.median(figures['ddp']):9.2f}"
+    for name in ratio_columns():
+        text += " " + ratio_text(name, figures["ddp"], figures.get(name))
     print(text, flush=True)
+
+
+def ratio_text(name, ddp, figures):
+    width = len(head_of(name))
+    if figures is None:
+        return f"{'':{width}}"
+    ratio = statistics.median(mine / its for mine, its in zip(figures, ddp))
+    return f"{statistics.median(figures):{width - 7}.2f} {ratio:6.2f}"
+
+
+def ratio_columns():
+    return (["torchft"] if has_torchft() else []) + COLUMNS
+
+
+def head_of(name):
+    return f"{name + ' ms':>10} {'ratio':>6}"
 
 
 def print_head():
-    text = f"{'case':12} {'ddp ms':>9}"
-    if has_torchft():
-        text += f" {'torchft ms':>10} {'ratio':>6}"
-    else:
+    if not has_torchft():
         print("torchft: not installed")
-    for way in ways():
-        name = ("early" if way.get("early") else
-                "shared" if way.get("shared") else "grpc")
-        text += f" {name + ' ms':>10} {'ratio':>6}"
-    print(text, flush=True)
+    print(f"{'case':12} {'ddp ms':>9}",
+          *(head_of(name) for name in ratio_columns()), flush=True)
 
 
-def ways():
-    """The columns of Lockstep."""
-    return [{}, {"shared": True}] + ([{"early": True}] if EARLY else [])
+def columns_of(case):
+    """Those that the case has: mirrors wait for all workers."""
+    return [column for column in COLUMNS
+            if case != "straggler" or not column.startswith("mirrors")]
 
 
 def main():
@@ -366,11 +410,11 @@ def main():
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--keep_gradients", action="store_true",
                         help="the default of lockstep.torch.Worker")
-    parser.add_argument("--early", action="store_true",
-                        help="measure passes that begin early, too")
+    parser.add_argument("--columns", default=",".join(COLUMNS),
+                        help="ways of Lockstep, see above (default: %(default)s)")
     args = parser.parse_args()
-    global KEEP, EARLY
-    EARLY = args.early
+    COLUMNS[:] = args.columns.split(",")
+    global KEEP
     KEEP = "1" if args.keep_gradients else "0"
     build = os.path.abspath(args.build)
     os.environ["LOCKSTEP_BIN"] = os.path.join(build, "bin")

@@ -102,6 +102,14 @@ class TorchBenchmarkTest(unittest.TestCase):
 
     @unittest.skipIf(SHORT, "LOCKSTEP_STORMS is short")
     @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
+    def test_mirrors_have_columns_as_on_two_hosts_and_on_one(self):
+        text = run("--cases", "mlp", "--steps", "20",
+                   "--columns", "mirrors,mirrors_shared")
+        self.assertRegex(text, r"ddp ms +mirrors ms +ratio +mirrors_shared ms")
+        self.assertRegex(text, r"mlp( +[\d.]+){5}\n")
+
+    @unittest.skipIf(SHORT, "LOCKSTEP_STORMS is short")
+    @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
     def test_a_killed_worker_has_a_pause_of_the_others_and_its_own_return(self):
         text = run("--cases", "killed", "--kills", "1")
         for name in ("pause", "before", "rejoined"):
