@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/flags/nearest_match.h"
 #include "common/job/codec/auto_number_codec.h"
 #include "common/job/codec/field_list_codec.h"
 #include "common/job/codec/field_names_codec.h"
@@ -140,6 +141,12 @@ std::string TypeName(const FieldDescriptor& field) {
   return name;
 }
 
+// The value that `text` was meant to be, for messages; empty: none is near.
+std::string NearValue(absl::string_view text, const FieldDescriptor& field) {
+  if (field.enum_type() == nullptr) return "";
+  return DidYouMean({text.data(), text.size()}, EnumNames(*field.enum_type()));
+}
+
 absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& root,
                                                  const Descriptor& message,
                                                  absl::string_view prefix,
@@ -191,7 +198,7 @@ absl::Status WriteValue(absl::string_view key, const FieldDescriptor& field,
         absl::EqualsIgnoreCase(text, kAutoText) && MayBeAuto(field.name());
     if (TypeOf(field).write(chosen ? number : text, field, message)) continue;
     return Error(absl::StrCat(key, " is ", Excerpt(text), ", but must be ",
-                              TypeName(field)));
+                              TypeName(field), NearValue(text, field)));
   }
   return absl::OkStatus();
 }

@@ -163,6 +163,9 @@ INSTANTIATE_TEST_SUITE_P(
                   "mode is \"SYNC_MODE_UNSPECIFIED\", but must be one of "
                   "STRICT, COMPATIBLE"},
         ErrorCase{"mode=1", "mode is \"1\", but must be one of STRICT"},
+        ErrorCase{"mode=strct",
+                  "mode is \"strct\", but must be one of STRICT, COMPATIBLE; "
+                  "did you mean STRICT?"},
         ErrorCase{"lease=60",
                   "lease is \"60\", but must be a duration such as \"60s\""},
         ErrorCase{"lease=inf", "lease is \"inf\", but must be a duration"},
