@@ -34,7 +34,8 @@ constexpr int kWrong = 1;
 constexpr char kEvaluator[] = "evaluator-0";  // a member of a set
 
 absl::StatusOr<Cluster> ReadClusterOf(const std::string& path) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            ReadFlagFile("--cluster", path));
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ParseTfConfig(text, path));
   const bool has_chief =
       config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
@@ -332,7 +333,8 @@ absl::StatusOr<CheckedTlsFiles> CertsCommands::CheckFiles(
     TlsFiles files) const {
   std::string map;
   if (!identity_map_.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(map, ReadTextFile(identity_map_));
+    LOCKSTEP_ASSIGN_OR_RETURN(map,
+                              ReadFlagFile("--identity_map", identity_map_));
   }
   // Without a map no job is known here; the names of the certificate only have
   // to be of one job.

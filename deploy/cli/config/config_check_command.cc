@@ -27,7 +27,8 @@ constexpr int kMistakeExitCode = 1;
 constexpr size_t kProbesAtOnce = 32;
 
 absl::StatusOr<TfConfig> LoadEnvironmentFile(const std::string& path) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            ReadFlagFile("--environment_file", path));
   LOCKSTEP_ASSIGN_OR_RETURN(const Environment variables,
                             ParseEnvironmentFile(text, path));
   return TfConfigOfEnvironment(variables, path);
@@ -35,7 +36,8 @@ absl::StatusOr<TfConfig> LoadEnvironmentFile(const std::string& path) {
 
 // Reads a cluster without a task, as the task that hosts the chief.
 absl::StatusOr<TfConfig> LoadClusterFile(const std::string& path) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            ReadFlagFile("--cluster", path));
   LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(text, path));
   const bool has_chief =
       config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;

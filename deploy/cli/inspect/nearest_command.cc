@@ -1,7 +1,7 @@
 #include "deploy/cli/inspect/nearest_command.h"
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -73,12 +73,13 @@ absl::StatusOr<NearestWords> Load(const std::string& checkpoints, int64_t step,
 // Counts the pairs whose second word is among the nearest of the first.
 absl::Status CountPairs(const NearestWords& words, const std::string& path,
                         int64_t count, Terminal& terminal) {
-  std::ifstream file(path);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            ReadFlagFile("--pairs", path));
+  std::istringstream file(text);
   std::string first;
   std::string second;
   int64_t pairs = 0;
   int64_t found = 0;
-  // A file that cannot be opened ends at once, with no pair.
   while (file >> first >> second) {
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t rank, words.Rank(first, second));
     terminal.Print(
@@ -138,7 +139,8 @@ int NearestCommand::Run(Terminal& terminal, std::ostream& err) const {
 }
 
 absl::Status NearestCommand::Answer(Terminal& terminal) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(text_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            ReadFlagFile("--text", text_));
   LOCKSTEP_ASSIGN_OR_RETURN(Vocabulary vocabulary,
                             Vocabulary::Make(text, min_count_));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -114,7 +114,8 @@ absl::StatusOr<JobConfig> TrainedJob::Read() const {
   }
   // A job may consist of settings alone, as for `lockstep run` without --job.
   if (file_.empty()) return DecodeJobFile("", "--set", settings_);
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(file_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                            ReadFlagFile("--job", file_));
   return DecodeJobFile(text, file_, settings_);
 }
 

@@ -58,7 +58,7 @@ class TrainedJob {
   TrainedJob& operator=(const TrainedJob&) = delete;
 
   //   kInvalidArgument  there is no job
-  //   and the errors of ReadTextFile() and DecodeJobFile()
+  //   and the errors of ReadFlagFile() and DecodeJobFile()
   absl::StatusOr<JobConfig> Read() const;
   // As Read(), for commands that need a built-in model.
   //

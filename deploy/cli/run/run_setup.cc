@@ -60,7 +60,9 @@ std::string ClusterSource(const RunRequest& request) {
 }
 
 absl::StatusOr<std::string> ClusterText(const RunRequest& request) {
-  if (!request.cluster_file.empty()) return ReadTextFile(request.cluster_file);
+  if (!request.cluster_file.empty()) {
+    return ReadFlagFile("--cluster", request.cluster_file);
+  }
   TaskCounts counts = request.counts;
   counts.evaluator = !request.evaluator_command.empty();
   return CountedClusterJson(counts);
@@ -212,7 +214,8 @@ struct JobText {
 
 absl::StatusOr<JobText> ReadJobText(const RunRequest& request) {
   if (!request.job_file.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(std::string text, ReadTextFile(request.job_file));
+    LOCKSTEP_ASSIGN_OR_RETURN(std::string text,
+                              ReadFlagFile("--job", request.job_file));
     return JobText{std::move(text), request.job_file};
   }
   if (!request.settings.empty()) return JobText{"", "--set"};

@@ -144,7 +144,8 @@ absl::StatusOr<std::vector<VirtualWorker>> SimulateCommand::MakeWorkers(
     int in_job_file) const {
   std::vector<PassLaw> laws;
   if (!trace_.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(trace_));
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
+                              ReadFlagFile("--trace", trace_));
     LOCKSTEP_ASSIGN_OR_RETURN(PassTrace trace, ParsePassTrace(text, trace_));
     for (std::vector<double>& worker : trace) {
       laws.push_back(PassLaw::Empirical(std::move(worker)));
@@ -189,7 +190,7 @@ absl::StatusOr<VirtualJob> SimulateCommand::MakeJob() const {
   // Enough for a job without a file.
   std::string text = "train_steps: 1 model { kind: \"external\" }";
   if (!job_file_.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(text, ReadTextFile(job_file_));
+    LOCKSTEP_ASSIGN_OR_RETURN(text, ReadFlagFile("--job", job_file_));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       job.job,

@@ -106,7 +106,7 @@ absl::StatusOr<std::string> ChiefFlags::ChiefAddress() const {
   if (!chief_.empty()) return CheckAddress("--chief", chief_);
   if (!cluster_file_.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::string json,
-                              ReadTextFile(cluster_file_));
+                              ReadFlagFile("--cluster", cluster_file_));
     return ChiefAddressOf(json, cluster_file_);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<Ended> ended, EndOfRun());

@@ -90,6 +90,14 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   return text;
 }
 
+absl::StatusOr<std::string> ReadFlagFile(absl::string_view flag,
+                                         const std::string& path) {
+  absl::StatusOr<std::string> text = ReadTextFile(path);
+  if (text.ok()) return text;
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " ", text.status().message()));
+}
+
 absl::Status WriteTextFile(const std::string& path, absl::string_view text) {
   const std::string hidden = absl::StrCat(path, ".", getpid());
   std::ofstream file(hidden, std::ios::binary | std::ios::trunc);

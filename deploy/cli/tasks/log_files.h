@@ -46,6 +46,10 @@ std::vector<std::string> ReadLastLines(const std::string& path, int64_t start,
 //   kInvalidArgument  it cannot be read, or is larger than 16 MiB
 absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
+// As ReadTextFile(), of a file that the flag names; its error names both.
+absl::StatusOr<std::string> ReadFlagFile(absl::string_view flag,
+                                         const std::string& path);
+
 // Writes a file that appears complete or not at all.
 //
 //   kInvalidArgument  it cannot be written

@@ -432,10 +432,14 @@ TEST_F(RunSetupTest, GpusThatAreNotThereAreRefused) {
 
 TEST_F(RunSetupTest, MissingFilesAreNamed) {
   request_.job_file = directory_.Join("missing");
-  EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr("missing")));
+  EXPECT_THAT(
+      SetUpRun(request_),
+      StatusIs(kInvalid, AllOf(HasSubstr("--job "), HasSubstr("missing"))));
 
   request_.cluster_file = directory_.Join("absent");
-  EXPECT_THAT(SetUpRun(request_), StatusIs(kInvalid, HasSubstr("absent")));
+  EXPECT_THAT(
+      SetUpRun(request_),
+      StatusIs(kInvalid, AllOf(HasSubstr("--cluster "), HasSubstr("absent"))));
 }
 
 TEST_F(RunSetupTest, AMissingProgramIsNamedWithItsTask) {

@@ -196,7 +196,7 @@ TEST_F(CertsCommandTest, CheckTakesTheMapOfNamesThatAreNotLocksteps) {
   EXPECT_EQ(Run(check + " --identity_map " + map), 1);
   EXPECT_THAT(out_, HasSubstr(map + ":2: "));
   EXPECT_EQ(Run(check + " --identity_map " + directory_.Join("none")), 1);
-  EXPECT_THAT(out_, HasSubstr(directory_.Join("none")));
+  EXPECT_THAT(out_, HasSubstr("--identity_map " + directory_.Join("none")));
 }
 
 TEST_F(CertsCommandTest, CheckSaysWhatIsWrongInWords) {

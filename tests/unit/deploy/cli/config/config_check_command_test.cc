@@ -124,7 +124,7 @@ TEST_F(ConfigCheckCommandTest, OnlyOneSourceMayBeGiven) {
 
 TEST_F(ConfigCheckCommandTest, AMissingFileIsNamed) {
   EXPECT_EQ(Check({"--environment_file", "/nowhere/env"}), 1);
-  EXPECT_THAT(Out(), HasSubstr("mistake: /nowhere/env"));
+  EXPECT_THAT(Out(), HasSubstr("mistake: --environment_file /nowhere/env: "));
 }
 
 TEST_F(ConfigCheckCommandTest, ConnectNeedsPorts) {

@@ -97,6 +97,7 @@ TEST_F(NearestCommandTest, MissingCheckpointWordTableOrFileIsRefused) {
   EXPECT_THAT(err_, HasSubstr("\"x\""));
   EXPECT_EQ(Run({"--word=a", "--table=none"}), 1);
   EXPECT_EQ(Run({"--pairs=/nowhere"}), 1);
+  EXPECT_THAT(err_, HasSubstr("--pairs /nowhere: cannot be read: No such"));
 }
 
 TEST_F(NearestCommandTest, AnotherTextIsNoticed) {

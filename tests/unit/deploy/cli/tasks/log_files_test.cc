@@ -110,6 +110,18 @@ TEST(TextFileTest, DirectoryOrMissingFileIsRefused) {
               StatusIs(kInvalid, HasSubstr("/nowhere/at/all")));
 }
 
+TEST(TextFileTest, MissingFileOfAFlagIsRefusedWithTheFlag) {
+  TempDir parent;
+  const std::string path = parent.Join("file");
+  Write(path, "text");
+
+  EXPECT_THAT(ReadFlagFile("--job", path), IsOkAndHolds("text"));
+  EXPECT_THAT(ReadFlagFile("--job", "/nowhere/at/all"),
+              StatusIs(kInvalid,
+                       "--job /nowhere/at/all: cannot be read: No such file "
+                       "or directory"));
+}
+
 TEST(TextFileTest, AHugeFileIsNotRead) {
   TempDir parent;
   const std::string path = parent.Join("file");
