@@ -117,25 +117,16 @@ absl::Status CheckRule(const OptimizerConfig& rule, DType type) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLimit(const ClippingConfig& clipping, DType type) {
-  using Clip = ClippingConfig::Kind;
-  if (clipping.kind == Clip::kNone) return absl::OkStatus();
-  const Number limit{"clipping.limit", clipping.limit};
-  // Values are compared with their limit, and the mean is multiplied by its
-  // quotient with a norm: an infinite one clips nothing, one of 0 leaves 0.
-  const bool may_be_infinite =
-      clipping.kind == Clip::kValue || clipping.kind == Clip::kMeanGlobalNorm;
-  if (!may_be_infinite || Rounded(limit.value, type) == 0) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckHeld(limit, type));
-  }
-  // TensorFlow's global norm also takes the reciprocal.
-  if (clipping.kind != Clip::kGlobalNorm ||
-      Rounded(1 / limit.value, DType::kFloat32) > 0) {
+// Gradients of float64 are limited in float64. The reciprocal of a limit must
+// be in range, too.
+absl::Status CheckWideLimit(const Number& limit) {
+  constexpr double kLowest = std::numeric_limits<double>::min();
+  if (limit.value >= kLowest && 1 / limit.value >= kLowest) {
     return absl::OkStatus();
   }
   return Wrong(limit.field, Text(limit.value),
-               "at most 8e37: the reciprocal of a larger one is 0 in float32; "
-               "leave clipping out to clip nothing");
+               "at least 2.3e-308 and at most 4.4e307, where gradients are "
+               "float64");
 }
 
 }  // namespace
@@ -162,6 +153,28 @@ absl::Status CheckRounding(const OptimizerConfig& rule,
   return CheckRates(rule, rate, type);
 }
 
+absl::Status CheckClippingLimit(const ClippingConfig& clipping, DType type) {
+  using Clip = ClippingConfig::Kind;
+  if (clipping.kind == Clip::kNone) return absl::OkStatus();
+  const Number limit{"clipping.limit", clipping.limit};
+  if (type == DType::kFloat64) return CheckWideLimit(limit);
+  // Values are compared with their limit, and the mean is multiplied by its
+  // quotient with a norm: an infinite one clips nothing, one of 0 leaves 0.
+  const bool may_be_infinite =
+      clipping.kind == Clip::kValue || clipping.kind == Clip::kMeanGlobalNorm;
+  if (!may_be_infinite || Rounded(limit.value, type) == 0) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckHeld(limit, type));
+  }
+  // TensorFlow's global norm also takes the reciprocal.
+  if (clipping.kind != Clip::kGlobalNorm ||
+      Rounded(1 / limit.value, DType::kFloat32) > 0) {
+    return absl::OkStatus();
+  }
+  return Wrong(limit.field, Text(limit.value),
+               "at most 8e37: the reciprocal of a larger one is 0 in float32; "
+               "leave clipping out to clip nothing");
+}
+
 absl::Status CheckRoundings(const JobConfig& job) {
   const std::vector<OptimizerConfig> rules = OptimizersOf(job);
   const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
@@ -179,7 +192,8 @@ absl::Status CheckRoundings(const JobConfig& job) {
   // Averages move by a share of float32, whatever the type.
   LOCKSTEP_RETURN_IF_ERROR(CheckShare(
       {"moving_average.decay", job.moving_average.decay}, DType::kFloat32));
-  return CheckLimit(job.clipping, type);
+  if (job.model.kind == kExternalModel) return absl::OkStatus();
+  return CheckClippingLimit(job.clipping, type);
 }
 
 }  // namespace lockstep

@@ -29,8 +29,15 @@ absl::Status CheckRates(const OptimizerConfig& rule,
 absl::Status CheckRounding(const OptimizerConfig& rule,
                            const LearningRateConfig& rate, DType type);
 
+// Checks the limit of clipping for gradients of `type`.
+//
+//   kInvalidArgument  it becomes another number where they are limited; names
+//                     "clipping.limit"
+absl::Status CheckClippingLimit(const ClippingConfig& clipping, DType type);
+
 // Checks the numbers of all optimizers of a job, of its moving averages and of
-// its clipping, with model.variable_type.
+// its clipping, with model.variable_type. Leaves out the limit of clipping if
+// the model is a program's, whose variables may have other types.
 //
 //   kInvalidArgument  as above
 absl::Status CheckRoundings(const JobConfig& job);

@@ -228,19 +228,19 @@ absl::Status CheckRoundingOfTypes(
   const std::vector<OptimizerConfig> rules = OptimizersOf(job);
   const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
   for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].buffer || !settings[i].trained) continue;
+    const DType type = variables[i].dtype;
+    absl::Status held = CheckClippingLimit(job.clipping, type);
     // Updates of the other types round as those of float32, which the job's own
     // checks assume.
-    if (variables[i].dtype != DType::kFloat16 || variables[i].buffer ||
-        !settings[i].trained) {
-      continue;
+    if (held.ok() && type == DType::kFloat16) {
+      const int rule = settings[i].optimizer;
+      held = CheckRounding(rules[rule], rates[rule], type);
     }
-    const int rule = settings[i].optimizer;
-    const absl::Status held =
-        CheckRounding(rules[rule], rates[rule], DType::kFloat16);
     if (held.ok()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("variable \"", variables[i].name, "\" is float16, and ",
-                     held.message()));
+        absl::StrCat("variable \"", variables[i].name, "\" is ",
+                     std::string(DTypeName(type)), ", and ", held.message()));
   }
   return absl::OkStatus();
 }

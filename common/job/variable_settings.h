@@ -33,8 +33,9 @@ struct VariableSettings {
 //                     moves rows without a gradient; a table with weight decay
 //                     or dampening; a variable with the name of the keys of a
 //                     growing table, or of a moving average, in checkpoints; a
-//                     number that CheckRounding() refuses for the type of a
-//                     variable. Names the field, pattern and variable
+//                     number that CheckRounding() or CheckClippingLimit()
+//                     refuses for the type of a variable. Names the field,
+//                     pattern and variable
 absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 

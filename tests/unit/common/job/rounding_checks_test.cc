@@ -135,6 +135,29 @@ TEST(RoundingChecksTest, RatesAreNamedWhereTheJobHasThem) {
                        StartsWith("variable_optimizers[0].learning_rate is")));
 }
 
+// The variables of a program have types that the job does not name.
+TEST(RoundingChecksTest, LimitOfAProgramIsJudgedByTheTypeOfItsGradients) {
+  const ClippingConfig wide{Clip::kGlobalNorm, 1e40};
+  JobConfig job;
+  job.clipping = wide;
+  EXPECT_THAT(CheckRoundings(job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       StartsWith("clipping.limit is 1e+40")));
+  job.model.kind = kExternalModel;
+  EXPECT_OK(CheckRoundings(job));
+
+  EXPECT_OK(CheckClippingLimit(wide, DType::kFloat64));
+  EXPECT_OK(CheckClippingLimit({Clip::kNorm, 1e-300}, DType::kFloat64));
+  for (const DType type :
+       {DType::kFloat32, DType::kBFloat16, DType::kFloat16}) {
+    EXPECT_THAT(CheckClippingLimit(wide, type),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  EXPECT_THAT(CheckClippingLimit({Clip::kGlobalNorm, 1e308}, DType::kFloat64),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("at most 4.4e307")));
+}
+
 TEST(RoundingChecksTest, NumbersThatAreHeldAreTaken) {
   JobConfig job;
   job.optimizer = {.kind = Kind::kAdam,

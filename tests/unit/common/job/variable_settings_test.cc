@@ -73,6 +73,12 @@ TEST_F(VariableSettingsTest, NumbersThatAVariablesTypeDoesNotHoldAreRefused) {
 
   job_.variable_optimizers = {{"deep/*", {}, {}, {}}};
   EXPECT_OK(SettingsOf(job_, variables));
+
+  job_.clipping = {ClippingConfig::Kind::kGlobalNorm, 1e-9};
+  ASSERT_OK(Settings());
+  EXPECT_THAT(SettingsOf(job_, variables),
+              StatusIs(kInvalid, AllOf(HasSubstr("is float16, and"),
+                                       HasSubstr("clipping.limit is 1e-09"))));
 }
 
 TEST_F(VariableSettingsTest, AveragesAreOfAllVariablesUnlessPatternsSayWhich) {
