@@ -222,6 +222,7 @@ absl::Status MemberAnswers::Describe(
       variables, options_.job.max_part_bytes, options_.job.partitioner));
   LOCKSTEP_RETURN_IF_ERROR(status_table_.Describe(variables, examples));
   settings_table_.KnowExamples(num_examples);
+  settings_table_.KnowVariables(variables);
   return absl::OkStatus();
 }
 

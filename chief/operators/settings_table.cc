@@ -14,19 +14,21 @@
 #include "common/job/learning_rate.h"
 #include "common/job/replicas.h"
 #include "common/job/rounding_checks.h"
+#include "common/job/variable_settings.h"
 #include "common/plan/number_tree.h"
 
 namespace lockstep::chief {
 namespace {
 
 // The factor applies to the rates of all optimizers.
-absl::Status CheckRateOfFtrl(const JobConfig& job, double rate, double scale) {
+absl::Status CheckRateOfFtrl(const JobConfig& job,
+                             const std::vector<DType>& types, double rate,
+                             double scale) {
   const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
   const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
   for (size_t i = 0; i < optimizers.size(); ++i) {
-    const std::optional<StepRate> zero =
-        ZeroRateOfFtrl(optimizers[i], rates[i], job.train_steps,
-                       job.model.variable_type, scale);
+    const std::optional<StepRate> zero = ZeroRateOfFtrl(
+        optimizers[i], rates[i], job.train_steps, types[i], scale);
     if (!zero.has_value()) continue;
     const std::string optimizer =
         i == 0 ? "optimizer"
@@ -34,13 +36,14 @@ absl::Status CheckRateOfFtrl(const JobConfig& job, double rate, double scale) {
     return absl::FailedPreconditionError(absl::StrCat(
         "learning_rate is ", rate, ", which makes that of step ", zero->step,
         " ", zero->rate, ", which is 0 in updates of ",
-        std::string(DTypeName(job.model.variable_type)), " variables, but ",
-        optimizer, ".kind is FTRL, which divides by it; give a larger one"));
+        std::string(DTypeName(types[i])), " variables, but ", optimizer,
+        ".kind is FTRL, which divides by it; give a larger one"));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckRate(const JobConfig& job, double rate) {
+absl::Status CheckRate(const JobConfig& job, const std::vector<DType>& types,
+                       double rate) {
   // Settings keep a factor for the schedule, so that factor must be finite,
   // too.
   const double scale = rate / job.learning_rate.base;
@@ -54,10 +57,9 @@ absl::Status CheckRate(const JobConfig& job, double rate) {
   for (size_t i = 0; i < rules.size(); ++i) {
     rates[i].base *= scale;
     for (double& value : rates[i].values) value *= scale;
-    LOCKSTEP_RETURN_IF_ERROR(
-        CheckRates(rules[i], rates[i], job.model.variable_type));
+    LOCKSTEP_RETURN_IF_ERROR(CheckRates(rules[i], rates[i], types[i]));
   }
-  return CheckRateOfFtrl(job, rate, scale);
+  return CheckRateOfFtrl(job, types, rate, scale);
 }
 
 }  // namespace
@@ -105,7 +107,8 @@ std::string DescribeChange(const JobConfig& job, const RunSettings& from,
 SettingsTable::SettingsTable(const JobConfig& job)
     : job_(job),
       wanted_(InitialSettings(job)),
-      fixed_(FixedOf(job.replicas_to_aggregate, job.total_num_replicas)) {}
+      fixed_(FixedOf(job.replicas_to_aggregate, job.total_num_replicas)),
+      types_(OptimizersOf(job).size(), job.model.variable_type) {}
 
 int SettingsTable::FixedOf(int replicas, int workers) const {
   return job_.elastic_policy == ElasticPolicy::kFixedBackups
@@ -226,7 +229,7 @@ absl::StatusOr<int64_t> SettingsTable::Change(const SettingsChange& change) {
     LOCKSTEP_RETURN_IF_ERROR(CheckReplicas(*change.replicas_to_aggregate));
   }
   if (change.learning_rate.has_value()) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckRate(job_, *change.learning_rate));
+    LOCKSTEP_RETURN_IF_ERROR(CheckRate(job_, types_, *change.learning_rate));
   }
   if (change.remove_worker.has_value()) {
     LOCKSTEP_RETURN_IF_ERROR(CheckRemoval(*change.remove_worker));
@@ -294,6 +297,18 @@ void SettingsTable::SetWorkers(std::vector<int> workers) {
 void SettingsTable::KnowExamples(int64_t count) {
   MutexLock lock(mutex_);
   if (count > 0) examples_ = count;
+}
+
+void SettingsTable::KnowVariables(const std::vector<VariableSpec>& variables) {
+  const auto settings = SettingsOf(job_, variables);
+  if (!settings.ok()) return;  // such a job does not begin
+  MutexLock lock(mutex_);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const bool updated = !variables[i].buffer && (*settings)[i].trained;
+    // Rates of the other types are numbers of float32.
+    if (!updated || variables[i].dtype != DType::kFloat16) continue;
+    types_[(*settings)[i].optimizer] = DType::kFloat16;
+  }
 }
 
 absl::Status SettingsTable::CheckShares(int64_t workers) const {

@@ -14,6 +14,7 @@
 #include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
 #include "common/plan/run_settings.h"
+#include "common/plan/variable_spec.h"
 
 namespace lockstep::chief {
 
@@ -83,6 +84,11 @@ class SettingsTable {
   // Records how many training examples the workers divide among themselves, as
   // a worker has counted them; ignores a number that is not positive.
   void KnowExamples(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Records the variables of the model: a new learning rate must be in the
+  // range of their types.
+  void KnowVariables(const std::vector<VariableSpec>& variables)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Elastic jobs: admits a worker that registers. `again`: the same process has
   // taken part before. `mirror`: the ps of its index, which must be alive in a
@@ -157,6 +163,8 @@ class SettingsTable {
   RunSettings wanted_ ABSL_GUARDED_BY(mutex_);
   int fixed_ ABSL_GUARDED_BY(mutex_);  // backups or gradients, by the policy
   int64_t examples_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: not known
+  // By optimizer, the type of its variables with the fewest numbers.
+  std::vector<DType> types_ ABSL_GUARDED_BY(mutex_);
   std::set<int> to_leave_ ABSL_GUARDED_BY(mutex_);
   std::set<int> taken_out_ ABSL_GUARDED_BY(mutex_);  // since this chief began
   // Taken out, but dead before they could be told to leave.

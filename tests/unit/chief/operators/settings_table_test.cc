@@ -111,6 +111,37 @@ TEST_F(SettingsTableTest, RateOfFtrlMustNotRoundToZeroInAnyStep) {
   EXPECT_THAT(halves.Change({.learning_rate = 0.01}), IsOkAndHolds(1));
 }
 
+// The types of a program's variables are not in the job.
+TEST_F(SettingsTableTest, RateMustBeInTheRangeOfEachVariablesType) {
+  JobConfig job = JobOf(2, 3);
+  job.model.kind = kExternalModel;
+  job.variable_optimizers.resize(1);
+  job.variable_optimizers[0].variables = "half";
+  SettingsTable& settings_table = Open(job);
+  const std::vector<VariableSpec> variables = {
+      {"w", {2}, DType::kFloat32, {}}, {"half", {2}, DType::kFloat16, {}}};
+  EXPECT_THAT(settings_table.Change({.learning_rate = 1e-9}), IsOkAndHolds(1));
+
+  settings_table.KnowVariables(variables);
+
+  EXPECT_THAT(settings_table.Change({.learning_rate = 1e-8}),
+              StatusIs(kInvalid, HasSubstr("variables are float16")));
+  EXPECT_THAT(settings_table.Change({.learning_rate = 1e-7}), IsOkAndHolds(2));
+
+  job.variable_optimizers[0].optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  SettingsTable& ftrl = Open(job);
+  ftrl.KnowVariables(variables);
+  EXPECT_THAT(ftrl.Change({.learning_rate = 1e-8}),
+              StatusIs(kImpossible, HasSubstr("float16")));
+
+  // The rule of variables that are not trained has no rate.
+  job.untrained = {"half"};
+  job.variable_optimizers.clear();
+  SettingsTable& frozen = Open(job);
+  frozen.KnowVariables(variables);
+  EXPECT_THAT(frozen.Change({.learning_rate = 1e-8}), IsOkAndHolds(1));
+}
+
 TEST_F(SettingsTableTest, ValuesThatNoJobCanHaveAreInvalid) {
   SettingsTable& settings_table = Open(JobOf(2, 3));
 
