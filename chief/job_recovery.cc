@@ -120,7 +120,7 @@ absl::Status JobRecovery::WriteInitialValues(const StateMap& map) {
       Watch(absl::StrCat("the values of ", file, " to be written"));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::string found,
-      parts_.servers.WriteInitialValuesOf(file, map, watch));
+      parts_.servers.WriteInitialValuesOf(parts_.job, map, watch));
   Tell(found);
   return absl::OkStatus();
 }

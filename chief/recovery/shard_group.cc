@@ -9,6 +9,7 @@
 #include "chief/checkpoint/finite_values.h"
 #include "chief/checkpoint/initial_values_text.h"
 #include "common/base/status_macros.h"
+#include "common/job/variable_settings.h"
 #include "common/wire/incarnation_bounds.h"
 #include "common/wire/status_detail.h"
 
@@ -207,13 +208,18 @@ absl::Status ShardGroup::Transfer(const StateMap& map, ShardCalls& from,
 }
 
 absl::StatusOr<std::string> ShardGroup::WriteInitialValuesOf(
-    const std::string& file, const StateMap& map,
+    const JobConfig& job, const StateMap& map,
     const OnTransferred& on_transferred) {
   const auto write = [&]() -> absl::StatusOr<std::string> {
-    LOCKSTEP_ASSIGN_OR_RETURN(const SafetensorsReader reader,
-                              SafetensorsReader::Open(file));
-    LOCKSTEP_RETURN_IF_ERROR(
-        CheckFinite(reader, map.plan.variables, on_transferred));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const SafetensorsReader reader,
+        SafetensorsReader::Open(job.checkpoint.initial_values));
+    // A variable that keeps its value may have any, as a buffer may.
+    std::vector<VariableSpec> updated = map.plan.variables;
+    std::erase_if(updated, [&job](const VariableSpec& variable) {
+      return IsUntrained(job, variable);
+    });
+    LOCKSTEP_RETURN_IF_ERROR(CheckFinite(reader, updated, on_transferred));
     LOCKSTEP_ASSIGN_OR_RETURN(const int found,
                               WriteInitialValues(reader, map, on_transferred));
     std::string text = InitialValuesText(reader, map.plan.variables);

@@ -111,15 +111,15 @@ class ShardGroup {
                          ShardCalls::Opening& opening,
                          Failures* failed = nullptr);
 
-  // Writes the values of checkpoint.initial_values, the path `file`. Returns
-  // InitialValuesText() of it.
+  // Writes the values of the job's checkpoint.initial_values. Returns
+  // InitialValuesText() of the file.
   //
   //   kFailedPrecondition  the file has no variable of the job, or NaN or an
-  //                        infinity in one that is no buffer
+  //                        infinity in one that is updated
   //   kCancelled           `on_transferred` has ended it
   //   others               as chief::WriteInitialValues(), or of the file
   absl::StatusOr<std::string> WriteInitialValuesOf(
-      const std::string& file, const StateMap& map,
+      const JobConfig& job, const StateMap& map,
       const OnTransferred& on_transferred);
   // As chief::WriteInitialValues().
   absl::StatusOr<int> WriteInitialValues(

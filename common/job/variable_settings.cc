@@ -14,14 +14,6 @@
 namespace lockstep {
 namespace {
 
-bool IsUntrained(const JobConfig& job, const VariableSpec& variable) {
-  return std::any_of(job.untrained.begin(), job.untrained.end(),
-                     [&](const std::string& pattern) {
-                       return !variable.buffer &&
-                              MatchesVariable(pattern, variable.name);
-                     });
-}
-
 // Returns the variables that match a pattern, of those that are trained.
 absl::StatusOr<std::vector<size_t>> Find(
     absl::string_view field, const std::string& pattern,
@@ -333,6 +325,14 @@ std::vector<OptimizerConfig> OptimizersOf(
     break;
   }
   return optimizers;
+}
+
+bool IsUntrained(const JobConfig& job, const VariableSpec& variable) {
+  return std::any_of(job.untrained.begin(), job.untrained.end(),
+                     [&](const std::string& pattern) {
+                       return !variable.buffer &&
+                              MatchesVariable(pattern, variable.name);
+                     });
 }
 
 bool MatchesVariable(const std::string& pattern, const std::string& name) {

@@ -45,6 +45,9 @@ absl::StatusOr<std::vector<VariableSettings>> SettingsOf(
 std::vector<OptimizerConfig> OptimizersOf(
     const JobConfig& job, const std::vector<VariableSpec>& variables);
 
+// True if JobConfig::untrained names the variable, which so keeps its value.
+bool IsUntrained(const JobConfig& job, const VariableSpec& variable);
+
 // True if a pattern, as in SettingsOf(), matches a variable's name.
 bool MatchesVariable(const std::string& pattern, const std::string& name);
 

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/job/job_config.h"
 #include "common/job/replicas.h"
+#include "common/job/variable_settings.h"
 
 namespace lockstep::worker {
 namespace {
@@ -39,10 +40,11 @@ int64_t FirstNonFinite(absl::Span<const std::byte> bytes, DType dtype) {
   return -1;
 }
 
-// Buffers may have any values: an attention mask is of infinities.
-absl::Status CheckFinite(const VariableSpec& variable,
+// Buffers and untrained variables may have any values: an attention mask is of
+// infinities.
+absl::Status CheckFinite(const JobConfig& job, const VariableSpec& variable,
                          absl::Span<const std::byte> initial) {
-  if (variable.buffer) return absl::OkStatus();
+  if (variable.buffer || IsUntrained(job, variable)) return absl::OkStatus();
   const int64_t element = FirstNonFinite(initial, variable.dtype);
   if (element < 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -51,7 +53,8 @@ absl::Status CheckFinite(const VariableSpec& variable,
                    "at element ",
                    element,
                    ", which refuse_non_finite forbids; begin with "
-                   "finite values, or set refuse_non_finite: false"));
+                   "finite values, make it a buffer or name it in untrained "
+                   "if it never changes, or set refuse_non_finite: false"));
 }
 
 }  // namespace
@@ -138,7 +141,7 @@ absl::Status ProgramWorkload::Begin(
         "in the job file"));
   }
   for (size_t v = 0; v < initial_.size() && job.refuse_non_finite; ++v) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckFinite(variables_[v], initial_[v]));
+    LOCKSTEP_RETURN_IF_ERROR(CheckFinite(job, variables_[v], initial_[v]));
   }
   if (const int replicas = ReplicasPerWorker(job, /*gpus=*/0);
       has_tables_ && replicas > 1) {

@@ -72,13 +72,13 @@ class InitialValuesTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run_job(self, kind, values, steps=1, code=0, name="job"):
+    def run_job(self, kind, values, steps=1, code=0, name="job", more=()):
         """Returns what the terminal says."""
         self.runs += 1
         sets = [f"strategy.kind={kind}", f"train_steps={steps}", "batch_size=8",
                 "learning_rate=0.5", "optimizer.kind=GRADIENT_DESCENT",
                 f"checkpoint.directory={self.path(name + kind)}",
-                f"checkpoint.initial_values={self.path(values)}"]
+                f"checkpoint.initial_values={self.path(values)}", *more]
         done = subprocess.run(
             [os.path.join(BIN, "lockstep"), "run", *KINDS[kind], "--workers",
              "2", "--log_dir", self.path(f"logs-{self.runs}"),
@@ -101,10 +101,10 @@ class InitialValuesTest(unittest.TestCase):
         self.assertEqual(firsts[0], firsts[1])
         return firsts[0]
 
-    def check_saved(self, kind, step, w, name="job"):
+    def check_saved(self, kind, step, values, name="job", variable="w"):
         _, tensors = checkpoint.read(self.path(name + kind), step)
-        kind, shape, data = tensors["w"]
-        np.testing.assert_array_equal(checkpoint.array(kind, shape, data), w)
+        saved = checkpoint.array(*tensors[variable])
+        np.testing.assert_array_equal(saved, values)
 
     @of_each_kind
     def test_the_first_step_has_the_values_of_the_file(self, kind):
@@ -149,6 +149,17 @@ class InitialValuesTest(unittest.TestCase):
             "change the model", said.splitlines()[-1])
         # Nothing was trained or saved.
         self.assertEqual(checkpoint.steps(self.path("job" + kind)), [])
+
+    @of_each_kind
+    def test_only_a_variable_that_keeps_its_value_may_be_infinite(self, kind):
+        mask = np.full(4, -np.inf, np.float32)
+        write(self.path("mask"), {"w": W, "b": mask})
+        said = self.run_job(kind, "mask", code=1)
+        self.assertIn(f"{self.path('mask')} has NaN or an infinity in \"b\"",
+                      said.splitlines()[-1])
+        self.run_job(kind, "mask", steps=2, more=["untrained=b"])
+        self.check_saved(kind, 2, W / 4)
+        self.check_saved(kind, 2, mask, variable="b")
 
     @of_each_kind
     def test_a_file_that_is_not_there_is_refused_before_any_start(self, kind):

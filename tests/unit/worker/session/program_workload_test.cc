@@ -55,6 +55,19 @@ TEST(ProgramWorkloadTest, InitialValuesThatAreNotFiniteAreRefused) {
   EXPECT_OK(begin(false, false));
 }
 
+TEST(ProgramWorkloadTest, VariableThatKeepsItsValueMayHaveAny) {
+  const float value = -std::numeric_limits<float>::infinity();
+  const auto bytes = absl::MakeConstSpan(
+      reinterpret_cast<const std::byte*>(&value), sizeof(value));
+  ProgramWorkload workload({{.name = "mask"}}, {bytes});
+  ChiefClient::Registration membership = External(0);
+  EXPECT_THAT(workload.Begin(membership),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("name it in untrained")));
+  membership.job.untrained = {"m*"};
+  EXPECT_OK(workload.Begin(membership));
+}
+
 TEST(ProgramWorkloadTest, NanIsFoundInEachFloatingPointType) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [](DType dtype, auto finite, auto wrong) {
