@@ -429,6 +429,8 @@ int ExitCodeOf(const absl::Status& status) {
     // Held: a restart would only be refused again.
     return IsHeld(status) ? kExitHeld : kExitStopped;
   }
+  // Another program, or another version, is at an address of the cluster.
+  if (absl::IsUnimplemented(status)) return kExitUsage;
   // An unavailable peer may come back, so this process asks for a restart.
   return absl::IsUnavailable(status) ? kExitLost : kExitFailed;
 }

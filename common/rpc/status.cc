@@ -72,7 +72,8 @@ absl::Status ExplainUnserved(const absl::Status& status,
   return absl::UnimplementedError(absl::StrCat(
       "the process at ", peer, " does not serve this call: it is another ",
       "program, another kind of task, or of another version; correct the ",
-      "address", status.message().empty() ? "" : ": ", status.message()));
+      "address, or run one version of Lockstep in the whole cluster",
+      status.message().empty() ? "" : ": ", status.message()));
 }
 
 }  // namespace lockstep

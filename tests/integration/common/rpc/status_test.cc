@@ -42,12 +42,13 @@ TEST(GrpcStatusTest, CallThatAnotherProgramAnswersNamesItsAddress) {
   EXPECT_THAT(ExplainUnserved(absl::UnimplementedError(""), "h:1"),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(StartsWith("the process at h:1 does not serve"),
-                             EndsWith("correct the address"))));
+                             EndsWith("correct the address, or run one version "
+                                      "of Lockstep in the whole cluster"))));
   EXPECT_THAT(
       ExplainUnserved(absl::UnimplementedError("no method"), "ipv4:10.0.0.1:2"),
       StatusIs(absl::StatusCode::kUnimplemented,
                AllOf(StartsWith("the process at 10.0.0.1:2 does"),
-                     EndsWith("correct the address: no method"))));
+                     EndsWith("in the whole cluster: no method"))));
   EXPECT_EQ(ExplainUnserved(absl::AbortedError("why"), "h:1"),
             absl::AbortedError("why"));
   EXPECT_OK(ExplainUnserved(absl::OkStatus(), "h:1"));

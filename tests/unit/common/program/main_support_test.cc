@@ -169,6 +169,7 @@ TEST(ExitCodesTest, PassingTroubleAsksForARestart) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), kExitDone);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("the chief is away")), kExitLost);
   EXPECT_EQ(ExitCodeOf(absl::InternalError("broken")), kExitFailed);
+  EXPECT_EQ(ExitCodeOf(absl::UnimplementedError("another")), kExitUsage);
   EXPECT_EQ(ExitCodeOf(StoppedStatus("an operator", /*hold=*/true)), kExitHeld);
   EXPECT_EQ(ExitCodeOf(StoppedStatus("SIGTERM", /*hold=*/false)), kExitStopped);
 }
