@@ -1,5 +1,6 @@
 #include "common/flags/flag_parser.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -45,13 +46,18 @@ std::string DidYouMean(const std::string& name, const std::string& prefix,
 }
 
 // A positional that takes all words is a user's program with its arguments,
-// whose flags this program took for its own.
-std::string OfOwnProgram(const CLI::App& app) {
+// whose flags this program took for its own. A word behind the flag is rather
+// the flag's value.
+std::string OfOwnProgram(const CLI::App& app, const std::string& argument,
+                         const std::vector<std::string>& words) {
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional() || option->get_items_expected_max() < 2 ||
         option->count() == 0) {
       continue;
     }
+    const auto program =
+        std::find(words.begin(), words.end(), option->results().front());
+    if (std::find(words.begin(), program, argument) != program) return "";
     return "; if it is a flag of your own program, put -- before that: -- " +
            Echo(option->results().front()) + " ...";
   }
@@ -59,12 +65,13 @@ std::string OfOwnProgram(const CLI::App& app) {
 }
 
 // The value after '=' is left out of the message: it may be a secret.
-std::string ExplainFlag(const CLI::App& app, const std::string& argument) {
+std::string ExplainFlag(const CLI::App& app, const std::string& argument,
+                        const std::vector<std::string>& words) {
   const std::string flag = argument.substr(0, argument.find('='));
   const size_t begin = flag.find_first_not_of('-');
   const std::string name = begin == std::string::npos ? "" : flag.substr(begin);
   return "unknown flag " + Echo(flag) + DidYouMean(name, "--", LongNames(app)) +
-         OfOwnProgram(app);
+         OfOwnProgram(app, argument, words);
 }
 
 std::string ExplainWord(const CLI::App& app, const std::string& argument) {
@@ -80,14 +87,15 @@ std::string ExplainWord(const CLI::App& app, const std::string& argument) {
 // Explains the first argument that neither `app` nor its chosen sub-commands
 // know. Empty if there is none. CLI11 leaves to `app` all words behind one that
 // a sub-command does not know, so the sub-command's is the cause.
-std::string ExplainLeftOver(const CLI::App& app) {
+std::string ExplainLeftOver(const CLI::App& app,
+                            const std::vector<std::string>& words) {
   for (const CLI::App* chosen : app.get_subcommands()) {
-    std::string explained = ExplainLeftOver(*chosen);
+    std::string explained = ExplainLeftOver(*chosen, words);
     if (!explained.empty()) return explained;
   }
   for (const std::string& first : app.remaining()) {
     if (first == "--") continue;  // it only says that no flags follow
-    return first.starts_with('-') ? ExplainFlag(app, first)
+    return first.starts_with('-') ? ExplainFlag(app, first, words)
                                   : ExplainWord(app, first);
   }
   return "";
@@ -140,7 +148,7 @@ std::optional<int> FlagParser::Parse(int argc, const char* const* argv,
   try {
     app_.parse(argc, argv);
   } catch (const CLI::Error& error) {
-    return Explain(error, out, err);
+    return Explain(error, {argv, argv + argc}, out, err);
   }
   if (argc > 1 && std::string(argv[argc - 1]) == "--") {
     return RefuseUsage(
@@ -158,13 +166,14 @@ int FlagParser::RefuseUsage(const std::string& message,
 
 // If a required flag is missing and another one is misspelt, the misspelt flag
 // is the better explanation.
-int FlagParser::Explain(const CLI::Error& error, std::ostream& out,
-                        std::ostream& err) const {
+int FlagParser::Explain(const CLI::Error& error,
+                        const std::vector<std::string>& words,
+                        std::ostream& out, std::ostream& err) const {
   // CLI11 throws for --help and --version too.
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     return app_.exit(error, out, err);
   }
-  const std::string left_over = ExplainLeftOver(app_);
+  const std::string left_over = ExplainLeftOver(app_, words);
   return RefuseUsage(left_over.empty() ? error.what() : left_over, err);
 }
 

@@ -51,8 +51,9 @@ class FlagParser {
   int RefuseUsage(const std::string& message, std::ostream& err) const;
 
  private:
-  int Explain(const CLI::Error& error, std::ostream& out,
-              std::ostream& err) const;
+  // `words` are those of the command line.
+  int Explain(const CLI::Error& error, const std::vector<std::string>& words,
+              std::ostream& out, std::ostream& err) const;
 
   CLI::App app_;
 };

@@ -66,6 +66,16 @@ TEST_F(FlagParserTest, FlagsOfAUsersProgramAreToldToFollowTwoDashes) {
   EXPECT_THAT(err_.str(), HasSubstr("did you mean --workers?\n"));
 }
 
+TEST_F(FlagParserTest, ValueOfAMisspeltFlagIsNotTakenForAProgram) {
+  std::vector<std::string> command;
+  flags_.app().get_subcommand("launch")->add_option("command", command);
+
+  EXPECT_EQ(Parse({"launch", "--wrkers", "2"}), 2);
+  EXPECT_EQ(err_.str(),
+            "lockstep: unknown flag --wrkers; did you mean --workers?\n"
+            "Try 'lockstep launch --help'.\n");
+}
+
 TEST_F(FlagParserTest, HelpExplainsEachFlagAndLeavesWithZero) {
   EXPECT_EQ(Parse({"--help"}), 0);
 
