@@ -3,12 +3,14 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
+#include "common/job/learning_rate.h"
 #include "common/job/rounding_checks.h"
 
 namespace lockstep {
@@ -213,6 +215,18 @@ absl::Status CheckGrowing(const JobConfig& job,
   return absl::OkStatus();
 }
 
+// Ftrl divides by the rate, which must not be 0 in any step.
+absl::Status CheckRateOfFtrlVariable(const OptimizerConfig& rule,
+                                     const LearningRateConfig& rate,
+                                     int64_t steps, DType type) {
+  const std::optional<StepRate> zero = ZeroRateOfFtrl(rule, rate, steps, type);
+  if (!zero.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the learning rate of step ", zero->step, " is ", zero->rate,
+      ", which is 0 in its updates, but its optimizer.kind is FTRL, which "
+      "divides by it; set a larger learning_rate, or let it end above 0"));
+}
+
 // Variables of a program have types that the job does not name.
 absl::Status CheckRoundingOfTypes(
     const JobConfig& job, const std::vector<VariableSpec>& variables,
@@ -228,6 +242,10 @@ absl::Status CheckRoundingOfTypes(
     if (held.ok() && type == DType::kFloat16) {
       const int rule = settings[i].optimizer;
       held = CheckRounding(rules[rule], rates[rule], type);
+      if (held.ok()) {
+        held = CheckRateOfFtrlVariable(rules[rule], rates[rule],
+                                       job.train_steps, type);
+      }
     }
     if (held.ok()) continue;
     return absl::InvalidArgumentError(

@@ -74,6 +74,16 @@ TEST_F(VariableSettingsTest, NumbersThatAVariablesTypeDoesNotHoldAreRefused) {
   job_.variable_optimizers = {{"deep/*", {}, {}, {}}};
   EXPECT_OK(SettingsOf(job_, variables));
 
+  job_.variable_optimizers[0].optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  EXPECT_OK(SettingsOf(job_, variables));
+  job_.variable_optimizers[0].learning_rate = 1e-8;
+  ASSERT_OK(Settings());
+  EXPECT_THAT(SettingsOf(job_, variables),
+              StatusIs(kInvalid, AllOf(HasSubstr("is float16, and the learning "
+                                                 "rate of step"),
+                                       HasSubstr("FTRL"))));
+  job_.variable_optimizers = {{"deep/*", {}, {}, {}}};
+
   job_.clipping = {ClippingConfig::Kind::kGlobalNorm, 1e-9};
   ASSERT_OK(Settings());
   EXPECT_THAT(SettingsOf(job_, variables),
