@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
@@ -49,7 +50,10 @@ absl::StatusOr<UserCommand> ResolveCommand(const UserCommand& command,
   if (name.find('/') != std::string::npos) {
     if (IsProgram(name)) return resolved;
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": is no program that can be run"));
+        absl::StrCat(name,
+                     ": is no program that can be run; give the program that "
+                     "reads it, as in -- python3 train.py, or make it "
+                     "executable"));
   }
   for (const absl::string_view directory : absl::StrSplit(search_path, ':')) {
     // An empty entry of PATH is the working directory, as in a shell.
@@ -59,7 +63,19 @@ absl::StatusOr<UserCommand> ResolveCommand(const UserCommand& command,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       name,
-      ": there is no such program in PATH; install it, or give its path"));
+      ": there is no such program in PATH; install it, or give its path; give "
+      "a script with the program that reads it, as in -- python3 train.py"));
+}
+
+absl::Status CheckIsNoSetting(const UserCommand& command) {
+  if (command.empty()) return absl::OkStatus();
+  const std::string& name = command.front();
+  // An '=' behind a '/' is one of a path.
+  const size_t sign = name.find_first_of("=/");
+  if (sign == std::string::npos || name[sign] == '/') return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " is no program; if it is a setting of the job, write --set ",
+      name));
 }
 
 absl::Status CheckShellCommand(absl::string_view text,

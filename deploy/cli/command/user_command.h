@@ -33,6 +33,11 @@ UserCommand CutCommand(int& argc, const char* const* argv);
 absl::StatusOr<UserCommand> ResolveCommand(const UserCommand& command,
                                            absl::string_view search_path);
 
+// Refuses a setting in the place of a program.
+//
+//   kInvalidArgument  the command begins with key=value; tells of --set
+absl::Status CheckIsNoSetting(const UserCommand& command);
+
 // Looks for the program that `text`, a command for the shell, begins with. A
 // beginning that only the shell can read is taken for good.
 //

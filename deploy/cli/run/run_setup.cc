@@ -450,6 +450,7 @@ absl::Status MakeTaskDirectories(const RunSetup& setup) {
 }  // namespace
 
 absl::StatusOr<RunSetup> SetUpRun(const RunRequest& asked) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsNoSetting(asked.command));
   LOCKSTEP_ASSIGN_OR_RETURN(const RunRequest request, WithCounts(asked));
   RunSetup setup;
   LOCKSTEP_ASSIGN_OR_RETURN(setup.cluster, ReadCluster(request, setup.ports));

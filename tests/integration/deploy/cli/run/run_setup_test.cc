@@ -255,6 +255,11 @@ TEST_F(RunSetupTest, ACommandThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
   request_.settings = {};
   request_.job_file = directory_.Join("named.textproto");
   refused("model.kind is \"softmax\"");
+  request_.command = {"learning_rate=0.1"};
+  refused(
+      "learning_rate=0.1 is no program; if it is a setting of the job, "
+      "write --set learning_rate=0.1");
+  request_.command = {"sh"};
   request_.job_file = directory_.Join("job.textproto");
   request_.evaluator_command = "python3 eval.py";
   refused("--evaluator is given, but the cluster has no evaluator");

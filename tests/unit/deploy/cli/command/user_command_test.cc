@@ -54,8 +54,10 @@ TEST_F(ResolveCommandTest, MissingProgramIsRefusedByName) {
   refused({""}, "is empty");
   refused({"text"}, "text: there is no such program in PATH");
   refused({"pyton"}, "pyton: there is no such program in PATH");
+  refused({"train.py"}, "give a script with the program that reads it");
   refused({directory_.path()}, "is no program that can be run");
-  refused({directory_.Join("text")}, "is no program that can be run");
+  refused({directory_.Join("text")},
+          "is no program that can be run; give the program that reads it");
 }
 
 TEST_F(ResolveCommandTest, ProgramOfAShellCommandIsLookedFor) {
@@ -70,6 +72,15 @@ TEST_F(ResolveCommandTest, ProgramOfAShellCommandIsLookedFor) {
   refused("pyton eval.py", "pyton: there is no such program in PATH");
   refused(directory_.Join("text"), "is no program that can be run");
   refused(" ", "is empty");
+}
+
+TEST(UserCommandTest, SettingWithoutItsFlagIsNoProgram) {
+  EXPECT_THAT(CheckIsNoSetting({"learning_rate=0.1", "-x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("write --set learning_rate=0.1")));
+  EXPECT_THAT(CheckIsNoSetting({}), IsOk());
+  EXPECT_THAT(CheckIsNoSetting({"train", "rate=1"}), IsOk());
+  EXPECT_THAT(CheckIsNoSetting({"/jobs/rate=1/train"}), IsOk());
 }
 
 TEST(UserCommandTest, WordsAfterTheFirstMarkAreTheCommand) {
