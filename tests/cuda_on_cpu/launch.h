@@ -9,7 +9,7 @@
 #include "tests/cuda_on_cpu/kernel_arguments.h"
 #include "tests/cuda_on_cpu/kernel_threads.h"
 
-// What rewrite_kernels.cmake makes of a launch and of shared memory.
+// What rewrite_kernels.sh makes of a launch and of shared memory.
 #define LOCKSTEP_CUDA_ON_CPU_LAUNCH(kernel, ...) \
   ::lockstep::cuda_on_cpu::Launcher(             \
       [](auto... arguments) { kernel(arguments...); }, #kernel, __VA_ARGS__)

@@ -8,7 +8,7 @@ set -euo pipefail
 source=$1 lockstep=$2
 here=$source/tests/e2e
 
-# shellcheck source=tests/e2e/system_lib.sh
+# shellcheck source=tests/e2e/system/system_lib.sh
 source "$here/system/system_lib.sh"
 need_kustomize "$source"
 need_tools python3
