@@ -47,6 +47,11 @@ struct PartGradient {
   std::optional<PeerWrites> peer_writes = {};
 };
 
+// Returns the bytes of a gradient in one range: in place if they are one slice,
+// else copied to `scratch`, in place of its contents.
+absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
+                                       std::vector<std::byte>& scratch);
+
 // The value of one part. It does not change while `owner` lives.
 struct LentBytes {
   absl::Span<const std::byte> bytes;

@@ -16,20 +16,6 @@
 namespace lockstep::server {
 namespace {
 
-// All bytes in one range: in place if they are one slice, else copied to
-// `scratch`.
-absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
-                                       std::vector<std::byte>& scratch) {
-  if (gradient.slices.size() == 1) {
-    return {gradient.slices[0].data, gradient.slices[0].size};
-  }
-  scratch.clear();
-  for (const ByteSlice& slice : gradient.slices) {
-    scratch.insert(scratch.end(), slice.data, slice.data + slice.size);
-  }
-  return scratch;
-}
-
 RowFormat FormatOf(const PartSpec& part) {
   return {part.dtype, static_cast<size_t>(part.row_width)};
 }

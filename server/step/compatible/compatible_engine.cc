@@ -1,7 +1,6 @@
 #include "server/step/compatible/compatible_engine.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,22 +8,6 @@
 #include "common/text/count_text.h"
 
 namespace lockstep::server {
-namespace {
-
-// The elements of a gradient in one range: in place if they are one slice, else
-// copied to `scratch`.
-absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
-                                       std::vector<std::byte>& scratch) {
-  if (gradient.slices.size() == 1) {
-    return {gradient.slices[0].data, gradient.slices[0].size};
-  }
-  for (const ByteSlice& slice : gradient.slices) {
-    scratch.insert(scratch.end(), slice.data, slice.data + slice.size);
-  }
-  return scratch;
-}
-
-}  // namespace
 
 CompatibleEngine::CompatibleEngine(int replicas_to_aggregate,
                                    std::vector<CompatiblePart> parts,

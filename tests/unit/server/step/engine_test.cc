@@ -1,6 +1,8 @@
 #include "server/step/engine.h"
 
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,6 +12,34 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Field;
+using ::testing::IsEmpty;
+
+constexpr std::byte kA{1};
+constexpr std::byte kBc[] = {std::byte{2}, std::byte{3}};
+
+TEST(ContiguousTest, OneSliceIsNotCopied) {
+  std::vector<std::byte> scratch;
+
+  const auto bytes = Contiguous({{{kBc, 2}}}, scratch);
+
+  EXPECT_EQ(bytes.data(), kBc);
+  EXPECT_EQ(bytes.size(), 2u);
+  EXPECT_THAT(scratch, IsEmpty());
+}
+
+TEST(ContiguousTest, SlicesAreJoinedInPlaceOfAnEarlierGradient) {
+  std::vector<std::byte> scratch;
+  Contiguous({{{&kA, 1}, {kBc, 2}}}, scratch);
+
+  EXPECT_THAT(Contiguous({{{kBc, 2}, {&kA, 1}}}, scratch),
+              ElementsAre(kBc[0], kBc[1], kA));
+}
+
+TEST(ContiguousTest, AGradientWithoutSlicesIsEmpty) {
+  std::vector<std::byte> scratch(1);
+
+  EXPECT_THAT(Contiguous({}, scratch), IsEmpty());
+}
 
 TEST(ShardAnswersTest, AppendedAnswersComeAfterThoseThatWereThere) {
   ShardAnswers answers;
