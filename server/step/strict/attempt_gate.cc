@@ -66,6 +66,16 @@ const AttemptGate::Waiter* AttemptGate::WaitOf(int worker) const {
   return place == places_.end() ? nullptr : &place->second->second;
 }
 
+bool AttemptGate::AnswerIfFinished(Answer& answer) const {
+  if (!finished_) return false;
+  answer.outcome = Outcome::kFinished;
+  if (active_) {
+    answer.step = global_step_;
+    answer.attempt = committed_attempt_;
+  }
+  return true;
+}
+
 std::vector<Gate::Answer> AttemptGate::AnswerWaiters() {
   std::vector<Answer> answers;
   for (Place place = waiters_.begin(); place != waiters_.end();) {

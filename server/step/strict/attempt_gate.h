@@ -66,6 +66,10 @@ class AttemptGate : public Gate {
   virtual bool TryAnswer(const Waiter& waiter, Answer& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
+  // True if training has ended: fills in the answer of every wait then, besides
+  // its ticket.
+  bool AnswerIfFinished(Answer& answer) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Files the wait behind all others. The worker must have no other wait.
   void Keep(const Waiter& waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Null if the worker does not wait.

@@ -101,14 +101,7 @@ std::vector<Gate::Answer> SharedGate::File(Waiter waiter) {
 bool SharedGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   answer.ticket = waiter.ticket;
   answer.not_needed = waiter.not_needed;
-  if (finished_) {
-    answer.outcome = Outcome::kFinished;
-    if (active_) {
-      answer.step = global_step_;
-      answer.attempt = committed_attempt_;
-    }
-    return true;
-  }
+  if (AnswerIfFinished(answer)) return true;
   if (!active_) return false;
   const Pass pass = OfBlock(waiter.pass);
   const bool at_hand = pass.local_step == global_step_;

@@ -118,14 +118,7 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   // The worker keeps count of its passes, and the answer to its push may be
   // lost.
   answer.not_needed = PassedOver(waiter.pass);
-  if (finished_) {
-    answer.outcome = Outcome::kFinished;
-    if (active_) {
-      answer.step = global_step_;
-      answer.attempt = committed_attempt_;
-    }
-    return true;
-  }
+  if (AnswerIfFinished(answer)) return true;
   if (!active_) return false;
   const Pass& pass = waiter.pass;
   if (pass.local_step < global_step_) {
