@@ -68,8 +68,8 @@ class CheckpointDriver {
   bool IsOverdue(absl::Time now) const {
     return phase_ == Phase::kWriting && now - writes_since_ >= job_.max_wait;
   }
-  // OK, or if it is overdue the reason for which a job that must end gives its
-  // checkpoint up.
+  // Returns OK, or, if the checkpoint is overdue, the reason why a job that
+  // must end does not wait for it any longer.
   absl::Status CheckNotOverdue(absl::Time now) const;
   bool copying() const { return phase_ == Phase::kCopying; }
   int64_t saved_step() const { return saved_step_; }  // -1: none

@@ -21,8 +21,9 @@ class ScoreWait {
   // is being started again, and for an evaluator whose trouble may pass.
   static constexpr absl::Duration kGone = absl::Seconds(10);
   static constexpr absl::Duration kTrouble = absl::Seconds(30);
-  // The time in which an evaluator notices the last checkpoint, and the chief
-  // hears of it: what it cannot score may be the checkpoint before.
+  // The time in which an evaluator notices the last checkpoint and reports
+  // that. A trouble that it reports earlier may be that of the checkpoint
+  // before.
   static constexpr absl::Duration kNotices = absl::Seconds(3);
 
   ScoreWait(int64_t step, absl::Time began)

@@ -6,7 +6,7 @@
 
 namespace lockstep::chief {
 
-// Fills in the state of the job, and the chief's wishes to the member.
+// Fills in the state of the job, and the chief's requests to the member.
 void FillHeard(const MemberAnswers::Heard& heard,
                v1::HeartbeatResponse& response);
 

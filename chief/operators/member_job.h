@@ -9,7 +9,7 @@
 
 namespace lockstep::chief {
 
-// The job as a member is told it when it registers.
+// The description of the job in the answer to a member's registration.
 struct MemberJob {
   JobConfig job = {};  // as it runs at that moment
   int num_workers = 0;

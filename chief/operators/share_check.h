@@ -8,13 +8,14 @@
 
 namespace lockstep::chief {
 
-// Checks the share of the data that a member of an elastic job was told when it
-// registered: it is one among `told`, and the job now has `in_effect`, both
-// ascending. The set may change right after a registration, or under an
-// earlier chief whose heartbeats the member no longer received. A worker that
-// keeps a share of another set would train examples of others again, or leave
-// some out; with mirrors it would also push by an old plan. An empty `told`
-// fits: the job is not elastic.
+// Checks that the data of an elastic job is still divided among the workers
+// that the answer to the member's registration named (`told`), by comparing
+// these with the workers of the job now (`in_effect`); both are ascending. The
+// workers may change right after a registration, or under an earlier chief
+// whose answers the member did not receive. A worker that kept a share of
+// another division would repeat examples of other workers or leave some out;
+// with mirrors it would also push by an old plan. Passes if `told` is empty:
+// the job is not elastic.
 //
 //   kAborted  the member must register again
 absl::Status CheckShare(const TaskId& member, const std::vector<int>& told,

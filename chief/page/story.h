@@ -59,8 +59,8 @@ class Story {
   void TellState(const SummarySample& sample);
   void TellSettings(const SummarySample& sample);
   void TellDeaths(const SummarySample& sample);
-  // True if an earlier chief has told of this death, or has written this
-  // checkpoint.
+  // True if the events of an earlier chief contain this death, or that chief
+  // has written this checkpoint.
   bool HasToldBefore(const StatusTable::Death& death) const;
   bool HasToldBefore(absl::Time saved_at, const std::string& text) const;
   void TellReturns(const SummarySample& sample);

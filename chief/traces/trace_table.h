@@ -53,7 +53,7 @@ class TraceTable {
   // Stores the spans of a task. A repeated report changes nothing.
   //
   //   kFailedPrecondition  the trace is too old, or another was begun, or the
-  //                        task is not asked
+  //                        trace does not include the task
   //   kInvalidArgument     more spans than it was asked for
   absl::Status Report(uint64_t id, TaskTrace trace, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -61,7 +61,7 @@ class TraceTable {
   // Returns the spans of a task, or nullopt while it has not reported.
   //
   //   kFailedPrecondition  the trace is too old, or another was begun
-  //   kNotFound            the task is not asked
+  //   kNotFound            the trace does not include the task
   absl::StatusOr<std::optional<TaskTrace>> Get(uint64_t id,
                                                const std::string& task,
                                                absl::Time now)

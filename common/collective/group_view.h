@@ -43,10 +43,11 @@ class GroupView {
 
   const Greeting& self() const { return self_; }
 
-  // Handles another member's greeting and returns the answer. One from a start
-  // with a smaller number than the known one is late, or its process must make
-  // way: it ends no group, and before a group is formed it is asked again which
-  // start there is.
+  // Handles another member's greeting and returns the answer. A greeting with a
+  // smaller incarnation than the known one was delayed, or its process has been
+  // replaced. It does not end a formed group; before the group is formed, the
+  // member must be greeted again, because its answer tells which of its starts
+  // is running.
   //
   //   kInvalidArgument  no such member, or it has another number of members or
   //                     another purpose; names both

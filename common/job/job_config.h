@@ -60,8 +60,8 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-// True for the kinds of worker/tables. What the tables of a program of the user
-// are, only the program knows.
+// True for the kinds of worker/tables. False for a user's program, also if it
+// has tables: the job does not describe them.
 bool HasTables(const ModelConfig& model);
 
 // The lowest precision of matrix products. A device without anything faster
@@ -72,7 +72,9 @@ enum class ComputePrecision : int {
   kBfloat16 = 2,  // operands rounded to 8 significant bits
 };
 
-// Source of the examples: pairs of IDX files, gzipped or not, or plain text.
+// Source of the examples: pairs of files with examples and labels, each an IDX
+// or a NumPy file, gzipped or not; or plain text; or the files of a model with
+// tables.
 struct DataConfig {
   std::string train_images;
   std::string train_labels;

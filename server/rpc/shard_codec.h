@@ -19,8 +19,11 @@ struct ShardDescription {
   std::vector<PartSpec> parts;          // of this server
 };
 
-//   kInvalidArgument  a job that is not valid or not filled in, or a variable
-//                     or a part that cannot be
+// Reads the description in a chief's request.
+//
+//   kInvalidArgument  a job that ValidateJobConfig() refuses or whose replicas
+//                     are not filled in, or a variable or a part that no plan
+//                     can have
 absl::StatusOr<ShardDescription> ToDescription(
     const v1::CreateShardRequest& request);
 

@@ -13,10 +13,10 @@
 
 namespace lockstep::server {
 
+// Tensors and scalars that optimizers keep beside variables.
+
 // No optimizer keeps more slots than this for a variable.
 inline constexpr size_t kMaxSlots = 3;
-
-// Tensors and scalars that optimizers keep beside variables.
 
 // One slot of each variable. A slot has the shape and dtype of its variable.
 struct SlotSpec {

@@ -28,6 +28,8 @@ struct Text {
   }
 };
 
+// Returns the bytes, to be cut into examples of `length`.
+//
 //   kInvalidArgument  `length` below 1, or fewer than length + 1 bytes
 absl::StatusOr<Text> MakeText(std::vector<uint8_t> bytes, int64_t length);
 

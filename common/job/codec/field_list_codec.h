@@ -93,14 +93,15 @@ class FieldVisitor {
     if (field != nullptr) Convert(*field, value, table...);
   }
 
-  // Before a field whose default depends on earlier fields: an absent one is
-  // `absent`.
+  // Sets the default of a field that depends on earlier fields, `absent`. Must
+  // be called before the field is read.
   template <typename T>
   void Default(T& value, const std::type_identity_t<T>& absent) {
     if (reads()) value = absent;
   }
 
-  // A field with such a default, which leaves the message without the field.
+  // Reads or writes a field whose default depends on earlier fields: the
+  // default `absent` is written by leaving the field out of the message.
   template <typename T>
   void Optional(const char* name, T& value,
                 const std::type_identity_t<T>& absent) {

@@ -36,7 +36,8 @@ class CompatibleGate final : public Gate {
   std::vector<Answer> Activate(int64_t global_step) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Issues the initial tokens once more, for the current global step, as
-  // TensorFlow's chief does after a restart.
+  // TensorFlow's chief does after a restart. Lockstep's does not: only the
+  // replays of TensorFlow's traces call this.
   std::vector<Answer> IssueInitialTokens();
   absl::StatusOr<Announced> Announce(const Pass& pass) override
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -28,9 +28,13 @@ class WorkerRoll {
   }
   bool TakesPart(int worker) const;
 
-  //   kInvalidArgument     the worker of the pass is none of the job
+  // Checks that the worker of the pass takes part.
+  //
+  //   kInvalidArgument     it is no worker of the job
   //   kFailedPrecondition  it takes no part now: it must register again
   absl::Status CheckTakesPart(const Pass& pass) const;
+  // Checks that the pass is of the newest process of its worker.
+  //
   //   kInvalidArgument     the incarnation is beyond any that a clock gives
   //   kFailedPrecondition  a newer incarnation of the worker has called
   absl::Status CheckIncarnation(const Pass& pass) const;
