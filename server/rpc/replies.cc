@@ -230,8 +230,8 @@ bool Replies::HasNewsOfLost() {
   if (const Gate* gate = (*shard)->gate(); gate != nullptr) {
     members = gate->Members();
   }
-  return news_.Tell(engine.step(), engine.arrivals().attempt, members,
-                    std::move(lost));
+  return news_.TakeNews(engine.step(), engine.arrivals().attempt, members,
+                        std::move(lost));
 }
 
 void Replies::EndAll(const absl::Status& why) {

@@ -125,7 +125,7 @@ class Replies {
                  int64_t committed_step);
   void AnswerOldTokenWaits(absl::Time now);
   void AnswerOldTakes(absl::Time now);
-  // As LostNews::Tell(), about the step at hand.
+  // As LostNews::TakeNews(), about the step at hand.
   bool HasNewsOfLost();
 
   ShardHost& host_;

@@ -5,9 +5,9 @@
 
 namespace lockstep::server {
 
-bool LostNews::Tell(int64_t step, int64_t attempt,
-                    const std::optional<std::vector<int>>& members,
-                    std::vector<int> lost) {
+bool LostNews::TakeNews(int64_t step, int64_t attempt,
+                        const std::optional<std::vector<int>>& members,
+                        std::vector<int> lost) {
   Told state{step, attempt};
   if (members.has_value()) {
     state.members = *members;

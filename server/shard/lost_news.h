@@ -18,14 +18,14 @@ class LostNews {
     return !lost.empty() || !told_.lost.empty();
   }
 
-  // Returns true if the chief must be told now: the lost workers that may hold
-  // up the attempt, the step or its members differ from those of the last call
-  // that returned true. Then records them. `members` are those of the step,
-  // ascending; nullopt: the server does not know them, and all workers count as
-  // members. `lost` must be ascending.
-  bool Tell(int64_t step, int64_t attempt,
-            const std::optional<std::vector<int>>& members,
-            std::vector<int> lost);
+  // Returns true if the chief must be told now, and records the news as told:
+  // the lost workers that may hold up the attempt, the step or its members
+  // differ from those of the last call that returned true. `members` are those
+  // of the step, ascending; nullopt: the server does not know them, and all
+  // workers count as members. `lost` must be ascending.
+  bool TakeNews(int64_t step, int64_t attempt,
+                const std::optional<std::vector<int>>& members,
+                std::vector<int> lost);
 
  private:
   // The last state of a step in which the chief was told of lost workers.

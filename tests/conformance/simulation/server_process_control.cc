@@ -177,8 +177,8 @@ void ServerProcess::TellOfLost() {
   if (takes_.empty() || !news_.MayBeNews(lost) || open == nullptr) return;
   std::optional<std::vector<int>> members;
   if (open->gate() != nullptr) members = open->gate()->Members();
-  if (!news_.Tell(open->engine().step(), open->engine().arrivals().attempt,
-                  members, std::move(lost))) {
+  if (!news_.TakeNews(open->engine().step(), open->engine().arrivals().attempt,
+                      members, std::move(lost))) {
     return;
   }
   while (!takes_.empty()) AnswerLateTake(takes_.begin()->first);

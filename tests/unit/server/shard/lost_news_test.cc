@@ -11,45 +11,45 @@ TEST(LostNewsTest, NoLostWorkerIsNoNews) {
   LostNews news;
 
   EXPECT_FALSE(news.MayBeNews({}));
-  EXPECT_FALSE(news.Tell(4, 1, kBoth, {}));
+  EXPECT_FALSE(news.TakeNews(4, 1, kBoth, {}));
 }
 
 TEST(LostNewsTest, LostMemberIsNewsOnce) {
   LostNews news;
 
   EXPECT_TRUE(news.MayBeNews({1}));
-  EXPECT_TRUE(news.Tell(4, 1, kBoth, {1}));
-  EXPECT_FALSE(news.Tell(4, 1, kBoth, {1}));
+  EXPECT_TRUE(news.TakeNews(4, 1, kBoth, {1}));
+  EXPECT_FALSE(news.TakeNews(4, 1, kBoth, {1}));
 }
 
 TEST(LostNewsTest, WorkerThatIsNoMemberHoldsUpNoStep) {
   LostNews news;
 
-  EXPECT_FALSE(news.Tell(4, 1, kBoth, {2}));
-  EXPECT_TRUE(news.Tell(4, 1, kBoth, {0, 2}));
+  EXPECT_FALSE(news.TakeNews(4, 1, kBoth, {2}));
+  EXPECT_TRUE(news.TakeNews(4, 1, kBoth, {0, 2}));
 }
 
 TEST(LostNewsTest, AnyWorkerMayBeAMemberWhereTheSetIsUnknown) {
   LostNews news;
 
-  EXPECT_TRUE(news.Tell(4, 1, std::nullopt, {2}));
+  EXPECT_TRUE(news.TakeNews(4, 1, std::nullopt, {2}));
 }
 
 TEST(LostNewsTest, ChangedStepIsNews) {
   LostNews news;
-  ASSERT_TRUE(news.Tell(4, 1, kBoth, {1}));
+  ASSERT_TRUE(news.TakeNews(4, 1, kBoth, {1}));
 
-  EXPECT_TRUE(news.Tell(4, 2, kBoth, {1}));
-  EXPECT_TRUE(news.Tell(5, 2, kBoth, {1}));
-  EXPECT_TRUE(news.Tell(5, 2, {{0, 1, 2}}, {1}));
+  EXPECT_TRUE(news.TakeNews(4, 2, kBoth, {1}));
+  EXPECT_TRUE(news.TakeNews(5, 2, kBoth, {1}));
+  EXPECT_TRUE(news.TakeNews(5, 2, {{0, 1, 2}}, {1}));
 }
 
 TEST(LostNewsTest, ReturnOfALostWorkerIsNews) {
   LostNews news;
-  ASSERT_TRUE(news.Tell(4, 1, kBoth, {1}));
+  ASSERT_TRUE(news.TakeNews(4, 1, kBoth, {1}));
 
   EXPECT_TRUE(news.MayBeNews({}));
-  EXPECT_TRUE(news.Tell(4, 1, kBoth, {}));
+  EXPECT_TRUE(news.TakeNews(4, 1, kBoth, {}));
   EXPECT_FALSE(news.MayBeNews({}));
 }
 
