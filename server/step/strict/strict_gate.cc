@@ -12,13 +12,8 @@ StrictGate::StrictGate(const Options& options)
     : AttemptGate(options.total_num_replicas),
       replicas_(options.replicas_to_aggregate) {}
 
-int StrictGate::QuotaLocked(int worker) const {
-  return SharesOf(worker, replicas_, num_workers());
-}
-
 int StrictGate::Quota(int worker) const {
-  MutexLock lock(mutex_);
-  return QuotaLocked(worker);
+  return SharesOf(worker, replicas_, num_workers());
 }
 
 std::vector<Gate::Answer> StrictGate::SetReplicas(
@@ -43,10 +38,10 @@ std::vector<Gate::Answer> StrictGate::Redo(int64_t attempt) {
 
 absl::Status StrictGate::Check(const Pass& pass) const {
   LOCKSTEP_RETURN_IF_ERROR(roll_.CheckTakesPart(pass));
-  if (pass.slot < 0 || pass.slot >= QuotaLocked(pass.worker)) {
+  if (pass.slot < 0 || pass.slot >= Quota(pass.worker)) {
     return absl::InvalidArgumentError(
         absl::StrCat("slot ", pass.slot, " of worker ", pass.worker,
-                     " is not below ", QuotaLocked(pass.worker)));
+                     " is not below ", Quota(pass.worker)));
   }
   // A previous process of the worker holds its place in the set until the chief
   // expires it, and the chief does so when the new process registers.
@@ -148,7 +143,7 @@ bool StrictGate::TryAnswer(const Waiter& waiter, Answer& answer) {
   if (!has_shares()) return false;
   answer.step = global_step_;
   answer.slot = FirstMissingSlot(pass.worker);
-  return answer.slot < QuotaLocked(pass.worker);
+  return answer.slot < Quota(pass.worker);
 }
 
 void StrictGate::Recall(const Pass& pass) {

@@ -60,9 +60,6 @@ class StrictGate final : public AttemptGate {
   std::vector<int> Members() const override ABSL_LOCKS_EXCLUDED(mutex_);
   bool Counts(const Pass& pass) const override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Shares of a step that `worker` computes: 1 unless N < A.
-  int Quota(int worker) const ABSL_LOCKS_EXCLUDED(mutex_);
-
  private:
   absl::Status Check(const Pass& pass) const override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -86,7 +83,8 @@ class StrictGate final : public AttemptGate {
   bool DropAnnouncements(int worker, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  int QuotaLocked(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Shares of a step that `worker` computes: 1 unless N < A.
+  int Quota(int worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int num_workers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return roll_.count();
   }

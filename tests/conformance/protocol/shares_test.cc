@@ -50,11 +50,15 @@ class SharesTest : public ::testing::Test {
 };
 
 TEST_F(SharesTest, SharesOfAStepAreSpreadEvenly) {
+  // The gate refuses a slot that is no share of the worker's.
   const auto quotas = [](int a, int n) {
-    const server::StrictGate gate({a, n});
+    server::StrictGate gate({a, n});
+    gate.Activate(0);
     std::vector<int> quotas;
     for (int worker = 0; worker < n; ++worker) {
-      quotas.push_back(gate.Quota(worker));
+      int slot = 0;
+      while (gate.Announce(Share(worker, slot, slot + 1)).ok()) ++slot;
+      quotas.push_back(slot);
     }
     return quotas;
   };
