@@ -1,6 +1,5 @@
 #include "server/rpc/replies.h"
 
-#include <optional>
 #include <utility>
 
 #include "common/base/fault_points.h"
@@ -223,15 +222,7 @@ bool Replies::HasNewsOfLost() {
   std::vector<int> lost = lost_.Workers(clock_.Now());
   if (!news_.MayBeNews(lost)) return false;
   const absl::StatusOr<std::shared_ptr<Shard>> shard = host_.shard();
-  if (!shard.ok()) return false;
-  const Engine& engine = (*shard)->engine();
-  // Other servers than ps 0 do not know the set.
-  std::optional<std::vector<int>> members;
-  if (const Gate* gate = (*shard)->gate(); gate != nullptr) {
-    members = gate->Members();
-  }
-  return news_.TakeNews(engine.step(), engine.arrivals().attempt, members,
-                        std::move(lost));
+  return shard.ok() && news_.TakeNews(**shard, std::move(lost));
 }
 
 void Replies::EndAll(const absl::Status& why) {

@@ -23,4 +23,15 @@ bool LostNews::TakeNews(int64_t step, int64_t attempt,
   return true;
 }
 
+bool LostNews::TakeNews(Shard& shard, std::vector<int> lost) {
+  const Engine& engine = shard.engine();
+  // Other servers than ps 0 do not know the set.
+  std::optional<std::vector<int>> members;
+  if (const Gate* gate = shard.gate(); gate != nullptr) {
+    members = gate->Members();
+  }
+  return TakeNews(engine.step(), engine.arrivals().attempt, members,
+                  std::move(lost));
+}
+
 }  // namespace lockstep::server

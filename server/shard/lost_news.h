@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "server/shard/shard.h"
+
 namespace lockstep::server {
 
 // LostNews decides whether a chief that waits for a step must be told at once
@@ -26,6 +28,8 @@ class LostNews {
   bool TakeNews(int64_t step, int64_t attempt,
                 const std::optional<std::vector<int>>& members,
                 std::vector<int> lost);
+  // As above, about the step at hand of `shard`.
+  bool TakeNews(Shard& shard, std::vector<int> lost);
 
  private:
   // The last state of a step in which the chief was told of lost workers.

@@ -175,12 +175,7 @@ void ServerProcess::TellOfLost() {
   std::vector<int> lost = lost_.Workers(job_.world.Now());
   server::Shard* open = shard();
   if (takes_.empty() || !news_.MayBeNews(lost) || open == nullptr) return;
-  std::optional<std::vector<int>> members;
-  if (open->gate() != nullptr) members = open->gate()->Members();
-  if (!news_.TakeNews(open->engine().step(), open->engine().arrivals().attempt,
-                      members, std::move(lost))) {
-    return;
-  }
+  if (!news_.TakeNews(*open, std::move(lost))) return;
   while (!takes_.empty()) AnswerLateTake(takes_.begin()->first);
 }
 

@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/shard/chief_commands.h"
+#include "server/shard/lost_news.h"
 #include "server/shard/shard_host.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/server/shard/parts/shard_fixture.h"
@@ -85,6 +86,24 @@ TEST_F(StepProgressTest, ServerWithoutAGateKnowsNoMembers) {
 
   EXPECT_THAT(ProgressOf(shard()).members, IsEmpty());
   EXPECT_THAT(MembersAfterTake(shard(), /*committed_step=*/0), IsEmpty());
+}
+
+TEST_F(StepProgressTest, LostWorkersAreNewsIfTheyAreMembers) {
+  options_.job.replicas_to_aggregate = 1;
+  Open(0);
+  ASSERT_OK(shard().gate()->Announce({1, 1, 0, 1, 0}));
+  LostNews news;
+
+  EXPECT_FALSE(news.TakeNews(shard(), {0}));
+  EXPECT_TRUE(news.TakeNews(shard(), {0, 1}));
+  EXPECT_FALSE(news.TakeNews(shard(), {0, 1}));
+}
+
+TEST_F(StepProgressTest, LostWorkersAreNewsWhereMembersAreNotKnown) {
+  Open(1);
+  LostNews news;
+
+  EXPECT_TRUE(news.TakeNews(shard(), {0}));
 }
 
 }  // namespace
