@@ -1,4 +1,5 @@
-from typing import List, Mapping, Optional, Tuple
+import os
+from typing import List, Mapping, Optional, Tuple, Union
 
 import torch
 
@@ -11,5 +12,5 @@ def shared_buffers(
 ) -> List[Tuple[str, torch.Tensor]]: ...
 def table_name(key: str) -> str: ...
 
-def load(model: torch.nn.Module, directory: str, step: Optional[int] = None,
-         averaged: bool = False) -> int: ...
+def load(model: torch.nn.Module, directory: Union[str, "os.PathLike[str]"],
+         step: Optional[int] = None, averaged: bool = False) -> int: ...

@@ -26,7 +26,10 @@ lockstep\.torch\.Step\.__init__
 """
 
 GOOD = """
+import pathlib
+
 import lockstep
+import lockstep.checkpoint
 import lockstep.torch
 import numpy as np
 import torch
@@ -49,6 +52,10 @@ def train_arrays() -> None:
     for step in worker.steps():
         rows = step.rows("t", [1, 2])
         step.push({"w": step.values["w"], "t": lockstep.Rows([1, 2], rows)})
+
+def read(model: torch.nn.Module, folder: pathlib.Path) -> int:
+    step, tensors = lockstep.checkpoint.read(folder)
+    return lockstep.torch.load(model, folder, step) + len(tensors)
 
 def evaluate(model: torch.nn.Module) -> None:
     try:
