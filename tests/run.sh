@@ -23,6 +23,9 @@
 #                          of the random kills of each test that has many
 #   LOCKSTEP_TSAN          tests under tsan: all, or light (default; without
 #                          those labelled threads-heavy)
+#   LOCKSTEP_TORCH_PYTHON  an interpreter of Debian's version of Python, say with
+#                          a newer PyTorch, for the tests of the Python package;
+#                          default Debian's
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=deploy/packages.sh
@@ -93,11 +96,16 @@ row() { rows+=("$(printf '%-12s %6s s   %s' "$@")"); }
 stage() {
   local name=$1 preset=$2 targets=$3 started=$SECONDS
   shift 3
+  local settings=(-DLOCKSTEP_FUZZ_SECONDS="$fuzz_seconds")
+  # Empty, too: a build directory keeps what it was given before. Sanitizers'
+  # builds have no Python package.
+  [ "$preset" != release ] ||
+    settings+=(-DLOCKSTEP_TORCH_PYTHON="${LOCKSTEP_TORCH_PYTHON:-}")
   say "$name: building, if nothing is built 3 to 10 minutes on 2 cores"
   join_ahead
   # shellcheck disable=SC2086  # targets are words
   if ! { run cmake --preset "$preset" --log-level=WARNING \
-           -DLOCKSTEP_FUZZ_SECONDS="$fuzz_seconds" >"$logs/$name.configure" &&
+           "${settings[@]}" >"$logs/$name.configure" &&
          { [ -z "$targets" ] ||
            run cmake --build --preset "$preset" -j "$jobs" --target $targets \
              -- $quiet; }; }; then
