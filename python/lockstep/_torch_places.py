@@ -75,6 +75,15 @@ def _places_of(tensor, base, begin):
                       [size * stride for stride in tensor.stride()])
 
 
+def _check_shape(name, shape, first):
+    if shape != first:
+        raise RuntimeError(
+            f'parameter "{name}" has the shape {tuple(shape)} now, and had '
+            f"{tuple(first)} when the Worker was made: the job cannot change "
+            "it; give the model its last shape before, and train it in a job "
+            "of its own")
+
+
 class Places:
     """Finds out that a program changes what a model consists of.
 
@@ -90,10 +99,10 @@ class Places:
         self._trained, self._frozen = [], []
         for name, p in model.named_parameters():
             if p.requires_grad:
-                self._trained.append((name, p, *place(model, name)))
+                self._trained.append((name, p, p.shape, *place(model, name)))
             else:
                 self._frozen.append((name, *place(model, name)))
-        self._ids = {id(p) for _, p, _, _ in self._trained}
+        self._ids = {id(p) for _, p, *_ in self._trained}
         self._look()
 
     def _look(self):
@@ -110,7 +119,8 @@ class Places:
 
     def check(self):
         """RuntimeError: a parameter that the job does not train, with the fix."""
-        for name, p, module, key in self._trained:
+        for name, p, shape, module, key in self._trained:
+            _check_shape(name, p.shape, shape)
             # One that is not there has moved, as by a parametrization.
             if current(module._parameters, key, p) is not p:
                 raise RuntimeError(
@@ -129,6 +139,19 @@ class Places:
         if (len(parts) != len(self._parts)
                 or not all(map(operator.is_, parts, self._parts))):
             self._check_all()
+
+    def as_sent(self, i, gradient):
+        """Returns the gradient of trained parameter ``i`` as a dense tensor.
+
+        Raises: RuntimeError: the parameter has another shape, with which a copy
+          might be more elements than the gradient has.
+        """
+        name, _, shape, *_ = self._trained[i]
+        _check_shape(name, gradient.shape, shape)
+        # As of torch.nn.Embedding(sparse=True): it is sent as a dense variable.
+        if gradient.is_sparse:
+            gradient = gradient.to_dense()
+        return gradient.detach()
 
     def _check_all(self):
         for name, p in self._model.named_parameters():

@@ -397,11 +397,8 @@ class Worker(_base.BaseWorker):
                 f'parameter "{self._names[i]}" was used outside of its module\'s '
                 "forward, before the values of this step had arrived: call "
                 "step.await_values() first, or leave early=True out")
-        # As of torch.nn.Embedding(sparse=True): it is sent as a dense variable.
-        if gradient.is_sparse:
-            gradient = gradient.to_dense()
+        gradient = self._places.as_sent(i, gradient)
         self._sent[i] = True
-        gradient = gradient.detach()
         if not self._keep_gradients:
             self._parameters[i].grad = None
         copies = self._copies.get(gradient.device)

@@ -72,6 +72,19 @@ class PlacesTest(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, '"0.bias" requires a grad'):
             self.places.check()
 
+    def test_a_parameter_of_another_shape_is_refused_with_both(self):
+        weight = self.model[1].weight
+        self.assertEqual(self.places.as_sent(1, weight.to_sparse()).tolist(),
+                         weight.tolist())
+        # PyTorch would copy the one element to both places.
+        weight.data = torch.ones(1, 1)
+        for call in (self.places.check,
+                     lambda: self.places.as_sent(1, torch.ones(1, 1))):
+            with self.assertRaisesRegex(
+                    RuntimeError, r'"1.weight" has the shape \(1, 1\) now, and '
+                    r"had \(1, 2\) when"):
+                call()
+
     def test_a_module_around_the_others_is_no_fault(self):
         self.model[0] = torch.nn.Sequential(self.model[0], torch.nn.ReLU())
         self.model[1].register_parameter("none", None)
@@ -113,6 +126,26 @@ lockstep.torch.Worker = replaced
 """, code=1)
         self.assertIn('parameter "head.weight" was not in the model', log)
         self.assertNotIn("ended", log)
+
+    def test_a_parameter_that_shrinks_in_a_pass_is_not_trained_on(self):
+        with TorchJob(sets=["train_steps=8", "learning_rate=0.1"]) as job:
+            job.start_worker(0, """
+import torch
+import lockstep.torch
+model = torch.nn.Linear(3, 1, bias=False)
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    print("begins", step.number, flush=True)
+    model.weight.grad = torch.ones(1, 3)
+    if step.number == 2:
+        model.weight.grad = None
+        model.weight.data = model.weight.grad = torch.ones(1, 1)
+    step.push()
+""")
+            self.assertEqual(job.wait("worker"), 1, job.log("worker")[-3000:])
+            self.assertIn('"weight" has the shape (1, 1) now, and had (1, 3) '
+                          "when", job.log("worker"))
+            self.assertNotIn("begins 3", job.log("worker"))
 
     def test_a_part_that_is_frozen_after_the_worker_is_trained_once_it_is_not(
             self):
