@@ -72,13 +72,14 @@ class InitialValuesTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run_job(self, kind, values, steps=1, code=0, name="job", more=()):
+    def run_job(self, kind, values=None, steps=1, code=0, name="job", more=()):
         """Returns what the terminal says."""
         self.runs += 1
         sets = [f"strategy.kind={kind}", f"train_steps={steps}", "batch_size=8",
                 "learning_rate=0.5", "optimizer.kind=GRADIENT_DESCENT",
-                f"checkpoint.directory={self.path(name + kind)}",
-                f"checkpoint.initial_values={self.path(values)}", *more]
+                f"checkpoint.directory={self.path(name + kind)}", *more]
+        if values is not None:
+            sets.append(f"checkpoint.initial_values={self.path(values)}")
         done = subprocess.run(
             [os.path.join(BIN, "lockstep"), "run", *KINDS[kind], "--workers",
              "2", "--log_dir", self.path(f"logs-{self.runs}"),
@@ -89,15 +90,19 @@ class InitialValuesTest(unittest.TestCase):
         self.assertEqual(done.returncode, code, said)
         return said
 
-    def first_values(self):
-        """[step, w, b] of the first pass, the same for both workers."""
+    def told(self, word):
+        """What each of the two workers has first printed after a word."""
         firsts = []
         for path in glob.glob(self.path(f"logs-{self.runs}/worker-?.log")):
             with open(path) as file:
-                passes = [ast.literal_eval(line[len("values "):])
-                          for line in file if line.startswith("values ")]
-            firsts += passes[:1]
+                firsts += [ast.literal_eval(line[len(word):])
+                           for line in file if line.startswith(word)][:1]
         self.assertEqual(len(firsts), 2)
+        return firsts
+
+    def first_values(self):
+        """[step, w, b] of the first pass, the same for both workers."""
+        firsts = self.told("values ")
         self.assertEqual(firsts[0], firsts[1])
         return firsts[0]
 
@@ -105,6 +110,20 @@ class InitialValuesTest(unittest.TestCase):
         _, tensors = checkpoint.read(self.path(name + kind), step)
         saved = checkpoint.array(*tensors[variable])
         np.testing.assert_array_equal(saved, values)
+
+    @of_each_kind
+    def test_without_a_file_all_begin_with_the_values_of_one_worker(self, kind):
+        with open(self.path("program.py"), "w") as file:
+            file.write(PROGRAM.replace("import lockstep\n", """import lockstep
+own = np.random.default_rng().random((2, 3), np.float32)
+print("own ", own.tolist(), flush=True)
+""").replace("np.ones((2, 3), np.float32)", "own"))
+        self.run_job(kind)
+        owns = self.told("own ")
+        self.assertNotEqual(owns[0], owns[1])
+        _, w, _ = self.first_values()
+        self.assertIn(w, owns)
+        self.check_saved(kind, 1, np.array(w, np.float32) / 2)
 
     @of_each_kind
     def test_the_first_step_has_the_values_of_the_file(self, kind):
