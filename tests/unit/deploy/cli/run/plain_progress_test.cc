@@ -73,6 +73,16 @@ TEST(PlainProgressTest, LossThatNoWorkerHasReportedIsNotShown) {
               Optional(Eq("step 100 of 1500, 1000 examples/s")));
 }
 
+TEST(PlainProgressTest, ARateThatNoWorkerHasReportedIsNotShown) {
+  PlainProgress progress(kInterval);
+  progress.Next(Training(0), std::nullopt, At(0));
+  JobStatus status = Training(100);
+  status.examples_per_second = 0;
+
+  EXPECT_THAT(progress.Next(status, std::nullopt, At(5)),
+              Optional(Eq("step 100 of 1500, loss 0.5000")));
+}
+
 TEST(PlainProgressTest, ANewScoreIsALineOfItsOwn) {
   PlainProgress progress(kInterval);
   progress.Next(Training(0), std::nullopt, At(0));

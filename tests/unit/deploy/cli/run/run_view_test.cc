@@ -89,7 +89,7 @@ TEST_F(RunViewTest, APipeGetsLinesNowAndThen) {
 
   EXPECT_EQ(Piped(),
             "training starts: step 0 of 100, 0 workers\n"
-            "step 25 of 100, loss 0.5000, 0 examples/s, ETA 0:15\n");
+            "step 25 of 100, loss 0.5000, ETA 0:15\n");
 }
 
 // A terminal of 40 columns.
