@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import inspect
+import math
 import operator
 import warnings
 import weakref
@@ -59,6 +60,14 @@ def check_sizes(rows, width):
         raise ValueError(
             f"a table of {rows} rows of {', '.join(map(str, width))} elements "
             "cannot be; the numbers must be above 0 and below 2**63")
+
+
+def check_normal(mean, std):
+    """ValueError: servers cannot draw values from such a distribution."""
+    if not 0 <= std < math.inf:
+        raise ValueError(f"std is {std}; it must be 0 or more, and finite")
+    if not math.isfinite(mean):
+        raise ValueError(f"mean is {mean}; it must be finite")
 
 
 def integers(ids, what):

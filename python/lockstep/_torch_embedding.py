@@ -42,8 +42,7 @@ class Embedding(torch.nn.Module):
         self.dim = _base.whole("dim", dim or 0)
         self.std = float(std)
         _base.check_sizes(self.rows, (self.dim,))
-        if not self.std >= 0:
-            raise ValueError(f"std is {std}; it must be 0 or more")
+        _base.check_normal(0.0, self.std)
         self._worker = None
         self._table = None  # of _base, while a worker lives
         self._used = []  # (ascending ids, leaf) of this step

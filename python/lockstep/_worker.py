@@ -85,9 +85,8 @@ class Table:
         self.width = tuple(_base.whole("dim", n)
                            for n in np.atleast_1d(dim).tolist())
         _base.check_sizes(self.rows, self.width)
-        if not std >= 0:
-            raise ValueError(f"std is {std}; it must be 0 or more")
         self.mean, self.std = float(mean), float(std)
+        _base.check_normal(self.mean, self.std)
 
     def _describe(self, name):
         # Kinds kNormal and kConstant of common/plan/variable_spec.h.

@@ -1,5 +1,6 @@
 """Tables of Python workers: rows that steps fetch and push."""
 
+import math
 import sys
 import unittest
 
@@ -331,11 +332,17 @@ print("loaded", *model(ids[:4]).tolist())
                     (TypeError, "dim is 'a'", {"rows": 2, "dim": "a"}),
                     (ValueError, "of 0 rows of 3 .*above 0", {"rows": 0}),
                     (ValueError, "below 2\\*\\*63", {"row_limit": 2**64}),
-                    (ValueError, "below 2\\*\\*63", {"rows": 2, "dim": 2**64})):
+                    (ValueError, "below 2\\*\\*63", {"rows": 2, "dim": 2**64}),
+                    *((ValueError, f"std is {std}; it must be 0 or more, and fin",
+                       {"rows": 2, "std": std})
+                      for std in (-1.0, math.inf, math.nan))):
                 with self.subTest(make=make, **sizes), self.assertRaisesRegex(
                         error, message):
                     make(**{"dim": 3, **sizes})
             self.assertEqual(make(rows=1e3, dim=np.int32(4)).rows, 1000)
+        for mean in math.inf, math.nan:
+            with self.assertRaisesRegex(ValueError, f"mean is {mean}; it must"):
+                lockstep.Table(rows=2, mean=mean)
         self.assertEqual(lockstep.Table(rows=2, dim=(3, 4)).width, (3, 4))
 
     def test_numpy_workers_push_rows(self):
