@@ -73,6 +73,21 @@ def fault(error):
     return None if ends else error
 
 
+def utf8(text):
+    """A text as the native module takes it: without the bytes of file names
+    that are no UTF-8, which Python has as lone surrogates."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def reason_of(fault):
+    """What the job is told of a fault of the program, whatever its text is."""
+    try:
+        text = str(fault)
+    except Exception:
+        text = "its text cannot be made"
+    return utf8(f"{type(fault).__name__}: {text}")
+
+
 def uncaught():
     """The fault that ends the main thread, if one does."""
     return _uncaught

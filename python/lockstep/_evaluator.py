@@ -220,7 +220,7 @@ class Evaluator:
                     self._native.set_trouble("")
                     yield found
                 elif last is None:
-                    self._native.set_trouble(_unseen(directory))
+                    self._native.set_trouble(_errors.utf8(_unseen(directory)))
                 elif not at_hand._reported:
                     # None is newer.
                     self._native.set_trouble("the program has reported no "
@@ -233,7 +233,7 @@ class Evaluator:
             raise
         except BaseException as error:
             # Any error, since the job waits for figures of an evaluator.
-            self._native.leave(f"{type(error).__name__}: {error}")
+            self._native.leave(_errors.reason_of(error))
             raise
         _signals.unwatch(self)
         end = _session.exception_of(*self._native.end())
@@ -297,4 +297,4 @@ def _unseen(directory):
 
 def _leave(native, fault):
     native.leave("the evaluator has ended" if fault is None else
-                 f"{type(fault).__name__}: {fault}")
+                 _errors.reason_of(fault))

@@ -248,7 +248,7 @@ class Loop:
             self.closed = True
             _signals.unwatch(self)
             stops = self.native.close("" if failure is None else
-                                      f"{type(failure).__name__}: {failure}")
+                                      _errors.reason_of(failure))
             if stops and failure is None:
                 _errors.end_as_stopped()
             atexit.unregister(self._at_exit)

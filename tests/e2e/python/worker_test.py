@@ -244,6 +244,23 @@ print("ends", flush=True)
                 self.assertEqual(job.wait("worker"), 0,
                                  job.log("worker")[-2000:])
 
+    def test_the_job_hears_of_a_fault_whose_text_no_message_takes(self):
+        for fault, reason in (
+                (r'OSError("caf\udce9.png")', r"OSError: caf\udce9.png"),
+                ("Silent()", "Silent: its text cannot be made")):
+            program = SHRINK.replace("    print", f"    raise {fault}\n    print")
+            with LocalJob(sets=["train_steps=1000", "lease=100s"]) as job:
+                job.start_worker(0, f"""
+class Silent(Exception):
+    def __str__(self):
+        return None
+{program}""")
+                self.assertEqual(job.wait("worker"), 1)
+                self.assertNotIn("atexit", job.log("worker"))
+                self.assertEqual(job.wait("chief", timeout=50), 1)
+                self.assertIn(f"worker 0 left: failed: {reason}; 0 of 1",
+                              job.log("chief"))
+
     def test_sigterm_stops_a_second_worker_of_the_program(self):
         first = SHRINK.replace('print("ended")', "worker.close()").replace(
             '"pushed", step.number', "end=''").replace(
