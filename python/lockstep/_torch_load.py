@@ -111,6 +111,7 @@ def load(model, directory, step=None, averaged=False):
     Returns: the step.
     Raises:
       FileNotFoundError: there is no such checkpoint.
+      TypeError: ``step`` is no integer; or ``model`` is no module.
       ValueError: a parameter that requires a gradient is missing in it, or a
         parameter or buffer has another shape, or no values, as on the meta
         device; or ``averaged`` is true, and there is no average.

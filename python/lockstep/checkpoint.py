@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import operator
 import os
 import struct
 
@@ -125,9 +126,16 @@ def read(directory, step=None, averaged=False):
 
     Raises:
       FileNotFoundError: there is no such checkpoint; names those there are.
+      TypeError: ``step`` is no integer, such as a word of a command line.
       Damaged: a ValueError, with the file.
       ValueError: ``averaged`` is true, and there is no average.
     """
+    if step is not None:
+        try:
+            step = operator.index(step)
+        except TypeError:
+            raise TypeError(f"step is {step!r}; give an integer, or None for "
+                            "the newest checkpoint") from None
     try:
         there = steps(directory)
     except (FileNotFoundError, NotADirectoryError):

@@ -59,6 +59,13 @@ class WorkerTest(unittest.TestCase):
                                           [[5, 5, 5]])
             self.assertIn("ended", job.log("worker"))
 
+    def test_a_step_that_is_no_integer_is_not_looked_for(self):
+        for step in "500", 500.0:
+            with self.assertRaisesRegex(TypeError, f"step is {step!r}; give an"):
+                checkpoint.read(".", step)
+        with self.assertRaisesRegex(FileNotFoundError, "has no checkpoint"):
+            checkpoint.read(".", np.int64(500))
+
     def test_the_loop_ends_after_the_last_epoch(self):
         with LocalJob(workers=2, sets=["data.epochs=2"]) as job:
             for i in (0, 1):
