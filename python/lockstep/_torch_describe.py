@@ -23,6 +23,13 @@ def check_model(model):
                     "torch.nn.Module")
 
 
+def is_trained(p):
+    """True if a parameter is a variable of the job: one that is not frozen,
+    and has elements, or has no shape yet, which describe() refuses."""
+    return p.requires_grad and (isinstance(
+        p, torch.nn.parameter.UninitializedTensorMixin) or p.numel() > 0)
+
+
 def check_values(what, key, tensor):
     """ValueError: a tensor on the meta device, or of a lazy module that the
     model has not used yet: it has no values."""

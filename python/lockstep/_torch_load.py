@@ -5,7 +5,7 @@ import warnings
 import torch
 
 from . import checkpoint
-from ._torch_describe import check_model, check_values
+from ._torch_describe import check_model, check_values, is_trained
 from ._torch_embedding import Embedding
 from ._torch_values import as_dtype, place
 
@@ -19,7 +19,7 @@ def fill(model, step, tensors):
     targets = []
     for key, p in model.named_parameters():
         # A program that only reads a model may freeze what the job has trained.
-        if p.requires_grad or key in tensors:
+        if is_trained(p) or key in tensors:
             check_values("parameter", key, p)
             targets.append((key, p))
     absent = []

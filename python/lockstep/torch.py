@@ -16,7 +16,7 @@ import torch
 from . import _base, _session
 from ._torch_buffers import Buffers
 from ._torch_copies import HostCopies
-from ._torch_describe import check_model, describe
+from ._torch_describe import check_model, describe, is_trained
 from ._torch_early import add_hook
 from ._torch_embedding import Embedding
 from ._torch_evaluator import Evaluator
@@ -284,7 +284,7 @@ class Worker(_base.BaseWorker):
                              '"local"')
         check_model(model)
         named = [(key, p) for key, p in model.named_parameters()
-                 if p.requires_grad]
+                 if is_trained(p)]
         tables = [(key, module) for key, module in model.named_modules()
                   if isinstance(module, Embedding)]
         if not named and not tables:

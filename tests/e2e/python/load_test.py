@@ -70,6 +70,22 @@ class LoadTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, '"weight" has no shape yet'):
             fill(torch.nn.LazyLinear(2), 5, {"weight": ones(2, 3)})
 
+    def test_a_parameter_without_elements_is_neither_trained_nor_loaded(self):
+        empty = """
+model.none = torch.nn.Parameter(torch.ones(0, 3))
+"""
+        with TorchJob(sets=["train_steps=2", "learning_rate=0.1"]) as job:
+            job.start_worker(0, MODEL + empty + WORKER[len(MODEL):].replace(
+                "model.weight.pow(2).sum()",
+                "(model.weight.pow(2).sum() + model.none.sum())"))
+            self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            model = torch.nn.Linear(1, 1, bias=False)
+            model.none = torch.nn.Parameter(torch.ones(0, 3))
+            self.assertEqual(
+                lockstep.torch.load(model, job.path("checkpoints")), 2)
+            self.assertAlmostEqual(model.weight.item(), 0.81, places=5)
+
     def test_evaluators_score_the_averages_if_the_job_says_so(self):
         value = average = 1.0
         for _ in range(4):
