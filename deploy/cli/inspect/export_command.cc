@@ -105,6 +105,11 @@ absl::Status NamedAsGiven(const absl::Status& status, const std::string& made,
                           {{made, absl::StrCat("--out is ", out)}}));
 }
 
+// "1 slot", "2 slots".
+std::string ExportedCount(size_t count, absl::string_view one) {
+  return absl::StrCat(count, " ", one, count == 1 ? "" : "s");
+}
+
 }  // namespace
 
 ExportCommand::ExportCommand(CLI::App& parent)
@@ -157,11 +162,13 @@ absl::Status ExportCommand::Export(Terminal& terminal) const {
       chosen.begin(), chosen.end(),
       [](const Chosen& one) { return one.source != one.target.name; });
   terminal.Print(absl::StrCat(
-      out_, ": ", variables, " variables of step ",
+      out_, ": ", ExportedCount(variables, "variable"), " of step ",
       checkpoint.manifest().global_step,
       averaged_ ? absl::StrCat(", ", averages, " of them averages") : "",
-      slots_.empty() ? ""
-                     : absl::StrCat(", ", chosen.size() - variables, " slots"),
+      slots_.empty()
+          ? ""
+          : absl::StrCat(", ",
+                         ExportedCount(chosen.size() - variables, "slot")),
       "\n"));
   return absl::OkStatus();
 }

@@ -117,6 +117,15 @@ TEST_F(ExportCommandTest, ATerminalShowsHowFarItIs) {
   EXPECT_THAT(pseudo.Shown(), HasSubstr("writes model.safetensors, 66 %"));
 }
 
+TEST_F(ExportCommandTest, TheLastLineCountsOneVariableAndOneSlot) {
+  Save(3);
+  const testing::PseudoTerminal pseudo(60);
+  EXPECT_EQ(Run({"--variables=deep*", "--slots=Adagrad"}, pseudo.inside()), 0)
+      << err_;
+  EXPECT_THAT(pseudo.Shown(), AllOf(HasSubstr(": 1 variable of step 3, 1 slot"),
+                                    Not(HasSubstr("1 slots"))));
+}
+
 TEST_F(ExportCommandTest, AStepAndPatternsChoose) {
   Save(3);
   Save(4);
