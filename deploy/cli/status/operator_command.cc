@@ -42,6 +42,12 @@ absl::StatusOr<std::string> CheckAddress(absl::string_view flag,
   return parsed->ToString();
 }
 
+absl::Status RunIsOver(const std::string& directory, const RunResult& result) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the run of ", directory, " is over: ", Printable(result.summary),
+      "; this command needs one that goes on"));
+}
+
 }  // namespace
 
 int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
@@ -110,11 +116,7 @@ absl::StatusOr<std::string> ChiefFlags::ChiefAddress() const {
     return ChiefAddressOf(json, cluster_file_);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<Ended> ended, EndOfRun());
-  if (ended.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the run of ", log_dir_, " is over: ", Printable(ended->result.summary),
-        "; this command needs one that goes on"));
-  }
+  if (ended.has_value()) return RunIsOver(log_dir_, ended->result);
   const std::string path = absl::StrCat(log_dir_, "/", kChiefAddressFile);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
@@ -144,6 +146,20 @@ absl::StatusOr<std::optional<ChiefFlags::Ended>> ChiefFlags::EndOfRun() const {
   LOCKSTEP_ASSIGN_OR_RETURN(ended.json, ReadTextFile(path));
   LOCKSTEP_ASSIGN_OR_RETURN(ended.result, ParseResultJson(ended.json, path));
   return ended;
+}
+
+absl::Status ChiefFlags::ExplainSilence(const absl::Status& silence) const {
+  // Only the directory of a run can explain a silence.
+  if (log_dir_.empty() || !absl::IsDeadlineExceeded(silence)) return silence;
+  // The run may have ended since it was looked for.
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<Ended> ended, EndOfRun());
+  if (ended.has_value()) return RunIsOver(log_dir_, ended->result);
+  return absl::DeadlineExceededError(absl::StrCat(
+      silence.message(), "; the run of ", log_dir_,
+      " goes on: its chief is being started again, or is suspended or too busy "
+      "to answer, or the job is over and its programs still end (`lockstep "
+      "logs --log_dir ",
+      log_dir_, "`)"));
 }
 
 int FlagsExitCode(const absl::Status& status) {
@@ -250,20 +266,7 @@ int StatusCommand::ShowSilence(const absl::Status& silence, Terminal& terminal,
   const absl::StatusOr<std::optional<ChiefFlags::Ended>> ended =
       chief_.EndOfRun();
   if (ended.ok() && ended->has_value()) return ShowEnd(**ended, terminal);
-  const std::string& directory = chief_.log_dir();
-  // Only the directory of a run can explain a silence.
-  if (directory.empty() || !absl::IsDeadlineExceeded(silence)) {
-    return RefuseCommand(app_, silence, kNoAnswer, err);
-  }
-  const absl::Status found =
-      ended.ok() ? absl::DeadlineExceededError(absl::StrCat(
-                       silence.message(), "; the run of ", directory,
-                       " goes on: its chief is being started again, or is "
-                       "suspended or too busy to answer, or the job is over "
-                       "and its programs still end (`lockstep logs --log_dir ",
-                       directory, "`)"))
-                 : ended.status();
-  return RefuseCommand(app_, found, kNoAnswer, err);
+  return RefuseCommand(app_, chief_.ExplainSilence(silence), kNoAnswer, err);
 }
 
 // If there is a log directory, its result shows the end of the job: a chief may
@@ -322,7 +325,9 @@ int StopCommand::Run(Terminal& terminal, std::ostream& err) const {
   }
   const absl::Status stopped =
       CoordinatorClient(*address).Stop(reason_, kTimeout, /*hold=*/true);
-  if (!stopped.ok()) return RefuseCommand(app_, stopped, kNoAnswer, err);
+  if (!stopped.ok()) {
+    return RefuseCommand(app_, chief_.ExplainSilence(stopped), kNoAnswer, err);
+  }
   terminal.Print(absl::StrCat("the chief at ", *address,
                               " stops the job after this step\n"));
   return 0;

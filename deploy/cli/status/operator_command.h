@@ -55,6 +55,10 @@ class ChiefFlags {
   };
   absl::StatusOr<std::optional<Ended>> EndOfRun() const;
 
+  // Adds to the error of a call that met its deadline what the directory of
+  // --log_dir tells about the run. Returns other errors as they are.
+  absl::Status ExplainSilence(const absl::Status& silence) const;
+
  private:
   // Reads the operator's certificate, if there is one.
   absl::Status Secure() const;

@@ -223,7 +223,8 @@ int SteerCommands::Run(const Command& command, Terminal& terminal,
   if (!so.ok()) {
     // Also the chief's refusal of a value, such as replicas_to_aggregate=0.
     const bool usage = absl::IsInvalidArgument(so.status());
-    return RefuseCommand(*command.app, so.status(),
+    return RefuseCommand(*command.app,
+                         command.chief.ExplainSilence(so.status()),
                          usage ? kUsageExitCode : kNoAnswer, err);
   }
   const absl::StatusOr<JobStatus> status =

@@ -72,7 +72,10 @@ int TraceCommand::Run(Terminal& terminal, std::ostream& err) const {
   }
   absl::StatusOr<JobTrace> trace =
       CollectTrace(*address, absl::Seconds(timeout_));
-  if (!trace.ok()) return RefuseCommand(app_, trace.status(), kNoAnswer, err);
+  if (!trace.ok()) {
+    return RefuseCommand(app_, chief_.ExplainSilence(trace.status()), kNoAnswer,
+                         err);
+  }
   AlignClocks(*trace);
   DropLostSteps(*trace);
   const StepRange range = NewestSteps(*trace, steps_);
@@ -129,7 +132,8 @@ int ExplainJobCommand::Run(Terminal& terminal, std::ostream& err) const {
   };
   const absl::StatusOr<Explanation> explanation = explain();
   if (!explanation.ok()) {
-    return RefuseCommand(app_, explanation.status(), kNoAnswer, err);
+    return RefuseCommand(app_, chief_.ExplainSilence(explanation.status()),
+                         kNoAnswer, err);
   }
   terminal.Print(json_ ? ExplanationJson(*explanation) + "\n"
                        : ExplanationText(*explanation));

@@ -167,6 +167,10 @@ TEST_F(OperatorCommandTest, SilentChiefOfARunThatGoesOnIsExplained) {
   EXPECT_THAT(Err(), HasSubstr("the run of " + directory_.path() +
                                " goes on: its chief is being started again, or "
                                "is suspended"));
+
+  EXPECT_EQ(Stop({"--log_dir", directory_.path()}), 1);
+  EXPECT_THAT(Err(), HasSubstr("the run of " + directory_.path() +
+                               " goes on: its chief is being started again"));
 }
 
 TEST_F(OperatorCommandTest, AWatchGoesOnWhileTheChiefIsStartedAgain) {
