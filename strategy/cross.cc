@@ -109,7 +109,8 @@ absl::StatusOr<std::vector<AtVariable<Leaf>>> Cross::BatchReduceTo(
         reduced, engine_.group().Reduce(op, Toward::kAll, values, options));
   } else {
     // One call for each value: those with other targets are not packed
-    // together.
+    // together, but refused together.
+    LOCKSTEP_RETURN_IF_ERROR(engine_.group().CheckBatch(values));
     // Still Toward::kAll: under kMirrored with SumOrder::kRing, the sums of a
     // batch are taken around a ring whatever the targets, those of ReduceTo()
     // are not.

@@ -42,7 +42,7 @@ struct StrategyOptions {
   std::vector<std::string> devices;
   // kRing gives TensorFlow's bits: sums around a ring where TensorFlow takes
   // them so. Must be equal at all workers. Like TensorFlow, it then refuses
-  // int32 beside other values of one call under kMirrored.
+  // int32 beside other values of one call or batch under kMirrored.
   SumOrder order = SumOrder::kRank;
 
   //   kInvalidArgument  `replicas` is below 1, above 1 for a kind with one

@@ -104,20 +104,29 @@ absl::Status ReplicaGroup::CheckComponents(const Distributed& value) const {
                    each ? ", one for each replica of this worker" : ""));
 }
 
-absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
-                                 absl::Span<const Distributed> values) const {
+absl::Status ReplicaGroup::CheckBatch(
+    absl::Span<const Distributed> values) const {
   // As MirroredStrategy, which refuses int32 among several values also if all
   // are int32.
-  const bool several = options_.kind == Kind::kMirrored &&
-                       options_.order == SumOrder::kRing &&
-                       toward == Toward::kAll && values.size() > 1;
+  if (options_.kind != Kind::kMirrored || options_.order != SumOrder::kRing ||
+      values.size() < 2) {
+    return absl::OkStatus();
+  }
   for (const Distributed& value : values) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
-    if (several && TypeOf(value.local[0]) == ElementType::kInt32) {
+    if (!value.local.empty() && TypeOf(value.local[0]) == ElementType::kInt32) {
       return absl::InvalidArgumentError(
           "int32 must be reduced in a call of its own, as with TensorFlow; or "
           "set the order of sums to kRank");
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
+                                 absl::Span<const Distributed> values) const {
+  if (toward == Toward::kAll) LOCKSTEP_RETURN_IF_ERROR(CheckBatch(values));
+  for (const Distributed& value : values) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
     if (op == ReduceOp::kMean || options_.kind == Kind::kDefault ||
         options_.kind == Kind::kOneDevice) {
       continue;

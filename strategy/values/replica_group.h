@@ -52,6 +52,12 @@ class ReplicaGroup {
   //   kInvalidArgument  it has fewer or more
   absl::Status CheckComponents(const Distributed& value) const;
 
+  // OK if `values` may be reduced in one call, or for one batch.
+  //
+  //   kInvalidArgument  int32 (see StrategyOptions::order); only where there
+  //                     are no other workers
+  absl::Status CheckBatch(absl::Span<const Distributed> values) const;
+
   // Returns `mine`. If it is an error, first takes part in the call that the
   // other workers make, which then fails at them with kInvalidArgument and this
   // error: else they would wait for this worker. `call` names the call.

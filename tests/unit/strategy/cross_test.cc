@@ -177,6 +177,25 @@ TEST_F(CrossTest, OptionsOfABatchAreCheckedWhateverItsTargets) {
   }
 }
 
+TEST_F(CrossTest, ABatchWithInt32IsRefusedWhateverItsTargets) {
+  const auto reduce = [](SumOrder order, Target second) {
+    auto strategy = Strategy::Make({Kind::kMirrored, 2, {}, order}).value();
+    const Value one = Value::Of<int32_t>(ElementType::kInt32, {}, {1});
+    return strategy->Across([&](Cross& cross) {
+      const ReducePair pairs[] = {
+          {PerReplica<Leaf>({Number(1), Number(2)}, 0), EveryReplica{}},
+          {PerReplica<Leaf>({one, one}, 0), second}};
+      return cross.BatchReduceTo(ReduceOp::kSum, pairs);
+    });
+  };
+  for (const Target& second :
+       {Target(EveryReplica{}), Target(Placement{{"cpu:1"}})}) {
+    EXPECT_THAT(reduce(SumOrder::kRing, second),
+                StatusIs(kInvalid, HasSubstr("int32")));
+    EXPECT_THAT(reduce(SumOrder::kRank, second), IsOk());
+  }
+}
+
 // The targets of worker 0 let each of its values travel alone.
 TEST_F(CrossTest, WorkersWithOtherBatchesGetNoResult) {
   InTwoWorkers(2, [](Strategy& strategy, bool first) {
