@@ -137,7 +137,9 @@ absl::StatusOr<GreetingAnswer> GroupLink::CallGreet(bool leaves) {
     in_flight_ = nullptr;
   }
   timer.Done();
-  if (!status.ok()) return FromGrpcStatus(status);
+  if (!status.ok()) {
+    return ExplainUnserved(FromGrpcStatus(status), options_.address);
+  }
   return GreetingAnswer{response.incarnation(), response.joins(),
                         response.pid_space()};
 }

@@ -367,8 +367,10 @@ bool NetworkGroup::OnAnswer(int rank,
     view_.Answered(rank, *answer);
     ForgetReplaced(rank, start);
   } else if (absl::IsInvalidArgument(answer.status()) ||
-             absl::IsPermissionDenied(answer.status())) {
-    // These errors last: the member has another cluster or certificate.
+             absl::IsPermissionDenied(answer.status()) ||
+             absl::IsUnimplemented(answer.status())) {
+    // These errors last: the member has another cluster or certificate, or its
+    // address is that of another program.
     if (ended_.ok() && !view_.formed()) ended_ = answer.status();
   }
   changed_.SignalAll();

@@ -59,6 +59,7 @@ class NetworkGroup final : public Collective, private GroupHandler {
   //   kInvalidArgument   the rank, an address or a timeout is not valid, or a
   //                      member has another purpose or number of members
   //   kUnavailable       the address is in use
+  //   kUnimplemented     another program serves at a member's address; names it
   //   kDeadlineExceeded  members did not join in time; names them, and has
   //                      ConnectionAdvice() for them
   static absl::StatusOr<std::unique_ptr<NetworkGroup>> Join(

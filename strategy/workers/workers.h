@@ -60,6 +60,8 @@ struct WorkersOptions {
 //   kUnavailable        the task's address is in use; a member has died
 //                       meanwhile
 //   kPermissionDenied   certificates do not name the tasks
+//   kUnimplemented      a program of another kind, such as a server of a job,
+//                       has the address of a member; names the address
 //   kDeadlineExceeded   members did not start in time; names them
 //   kAborted            a member has left or restarted meanwhile
 //   others              the file or the certificates cannot be read

@@ -310,6 +310,17 @@ TEST_F(NetworkGroupTest, MembersForDifferentPurposesAreRefusedOnBothSides) {
   }
 }
 
+// Such as a server of a job, whose TF_CONFIG has the same address.
+TEST_F(NetworkGroupTest, AnotherProgramAtAMembersAddressIsToldAtOnce) {
+  Reserve(2);
+  const auto other = GrpcServer::Start(addresses_[1], {});
+  ASSERT_THAT(other, IsOk());
+  EXPECT_THAT(
+      NetworkGroup::Join(Of(0)).status(),
+      StatusIs(absl::StatusCode::kUnimplemented,
+               AllOf(HasSubstr(addresses_[1]), HasSubstr("another program"))));
+}
+
 TEST_F(NetworkGroupTest, AClusterInAnotherOrderIsRefused) {
   Reserve(3);
   std::vector<NetworkGroup::Options> options = {Of(0), Of(1), Of(2)};
