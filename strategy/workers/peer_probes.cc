@@ -14,9 +14,11 @@
 namespace lockstep::strategy {
 namespace {
 
-// True if no answer has come. A refusal is an answer.
+// True if no answer has come, or that of another program, which has the
+// member's address now. A refusal is an answer.
 bool IsSilence(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsUnimplemented(status);
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ absl::Status PeerProbes::Call(size_t rank) {
     in_flight_ = nullptr;
   }
   timer.Done();
-  return FromGrpcStatus(status);
+  return ExplainUnserved(FromGrpcStatus(status), options_.addresses[rank]);
 }
 
 }  // namespace lockstep::strategy

@@ -5,11 +5,14 @@
 
 #include "gmock/gmock.h"
 #include "tests/integration/strategy/workers/group_fixture.h"
+#include "tests/testing/status_matchers.h"
 
 namespace lockstep::strategy {
 namespace {
 
+using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class PeerProbesTest : public GroupFixture {
@@ -77,6 +80,15 @@ TEST_F(PeerProbesTest, AMemberThatIsSilentIsLostOnce) {
   // Several rounds later.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_THAT(lost(), ElementsAre(1));
+}
+
+TEST_F(PeerProbesTest, AnotherProgramAtItsAddressIsNotTheMember) {
+  server_->Shutdown(absl::ZeroDuration());
+  server_.reset();
+  server_ = *GrpcServer::Start(addresses_[1], {});
+  const PeerProbes probes(Fast());
+  EXPECT_THAT(Loss(), StatusIs(absl::StatusCode::kUnimplemented,
+                               HasSubstr("another program")));
 }
 
 // The end does not wait for the timeout of the probe.
