@@ -148,7 +148,9 @@ absl::Status ProgramWorkload::Begin(
     return absl::InvalidArgumentError(absl::StrCat(
         "strategy.replicas_per_worker is ", replicas,
         ", but this program has tables, of which one replica a worker pulls "
-        "the rows: leave the field out, and start more workers"));
+        "the rows: leave the field out, and start more workers, with "
+        "strategy.kind PARAMETER_SERVER or, if no table grows, "
+        "MULTI_WORKER_MIRRORED"));
   }
   handover_.Reopen();
   MutexLock lock(mutex_);

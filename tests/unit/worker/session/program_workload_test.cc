@@ -15,6 +15,7 @@ namespace lockstep::worker {
 namespace {
 
 using ::lockstep::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 ChiefClient::Registration External(int shard) {
@@ -227,9 +228,11 @@ TEST(ProgramWorkloadTest, TablesOfSeveralReplicasAreRefused) {
   ProgramWorkload workload(
       {{.name = "t", .shape = {4, 1}, .row_cut = RowCut::kMod}}, {{}});
 
+  // The kind that has several replicas has one worker.
   EXPECT_THAT(workload.Begin(WithReplicas(0, 2)),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("strategy.replicas_per_worker is 2")));
+                       AllOf(HasSubstr("strategy.replicas_per_worker is 2"),
+                             HasSubstr("strategy.kind PARAMETER_SERVER"))));
 }
 
 TEST(ProgramWorkloadTest, TooFewExamplesForTheWorkersAreRefused) {
