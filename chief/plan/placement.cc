@@ -9,6 +9,7 @@
 #include "chief/plan/partitioner.h"
 #include "chief/plan/placement_strategy.h"
 #include "common/base/status_macros.h"
+#include "common/job/strategy_checks.h"
 
 namespace lockstep::chief {
 namespace {
@@ -207,6 +208,18 @@ class ServerChooser {
   RoundRobin round_robin_;
 };
 
+absl::Status CheckNoneGrows(StrategyKind kind,
+                            const std::vector<VariableSpec>& variables) {
+  for (const VariableSpec& variable : variables) {
+    if (!variable.grows()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "strategy.kind is ", StrategyKindName(kind), ", but \"", variable.name,
+        "\" is a table that grows, which needs servers; give it a fixed number "
+        "of rows, or set strategy.kind to PARAMETER_SERVER"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckModelSize(const std::vector<VariableSpec>& variables,
@@ -276,14 +289,9 @@ absl::StatusOr<Plan> MakePlan(const std::vector<VariableSpec>& variables,
 }
 
 absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers) {
-  for (const VariableSpec& variable : plan.variables) {
-    // Mirrors would have to agree on the order in which rows are created.
-    if (!variable.grows()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "strategy.kind is MULTI_WORKER_MIRRORED, but \"", variable.name,
-        "\" is a table that grows, which needs servers; give it a fixed number "
-        "of rows, or set strategy.kind to PARAMETER_SERVER"));
-  }
+  // Mirrors would have to agree on the order in which rows are created.
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckNoneGrows(StrategyKind::kMultiWorkerMirrored, plan.variables));
   // A mirror has the parts of all servers, so an index counts through the parts
   // of server 0, then those of server 1, and so on.
   std::vector<int> first(num_servers + 1, 0);
@@ -304,6 +312,10 @@ absl::StatusOr<Plan> PlanOfJob(const JobConfig& job,
                                      job.placement, job.partitioner));
   if (job.strategy.kind == StrategyKind::kMultiWorkerMirrored) {
     return MirrorPlan(std::move(plan), num_servers);
+  }
+  if (job.strategy.kind != StrategyKind::kParameterServer) {
+    // As CheckStrategy() for the models of the `worker` program.
+    LOCKSTEP_RETURN_IF_ERROR(CheckNoneGrows(job.strategy.kind, variables));
   }
   if (!PartsOf(plan, 0).empty()) return plan;
   return absl::InvalidArgumentError(

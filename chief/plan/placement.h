@@ -42,8 +42,9 @@ absl::StatusOr<Plan> MirrorPlan(Plan plan, int num_servers);
 // MirrorPlan() if its servers are mirrors. ps 0 has a part, because it keeps
 // the optimizer's scalars of the whole job.
 //
-//   kInvalidArgument  as MakePlan() and MirrorPlan(); or ps 0 gets no part,
-//                     which happens to placement by name
+//   kInvalidArgument  as MakePlan() and MirrorPlan(); a table grows under
+//                     another strategy than PARAMETER_SERVER; or ps 0 gets no
+//                     part, which happens to placement by name
 absl::StatusOr<Plan> PlanOfJob(const JobConfig& job,
                                const std::vector<VariableSpec>& variables,
                                int num_servers);

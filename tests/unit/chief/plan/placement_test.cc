@@ -371,6 +371,24 @@ TEST(PlanOfJobTest, ServerZeroMustGetAPartUnlessAllServersAreMirrors) {
   EXPECT_EQ(PartsOf(*mirrored, 0).size(), 2U);
 }
 
+TEST(PlanOfJobTest, TablesThatGrowNeedTheStrategyOfServers) {
+  std::vector<VariableSpec> variables = Variables({{4, 2}});
+  variables[0].row_cut = RowCut::kKey;
+  JobConfig job;
+  EXPECT_OK(PlanOfJob(job, variables, 1));
+  for (const auto& [kind, name] :
+       {std::pair{StrategyKind::kMirrored, " MIRRORED,"},
+        {StrategyKind::kOneDevice, " ONE_DEVICE,"},
+        {StrategyKind::kMultiWorkerMirrored, " MULTI_WORKER_MIRRORED,"}}) {
+    job.strategy.kind = kind;
+    EXPECT_THAT(PlanOfJob(job, variables, 1),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(name),
+                               HasSubstr("\"v0\" is a table that grows"),
+                               HasSubstr("PARAMETER_SERVER"))));
+  }
+}
+
 TEST(PlanOfJobTest, TheOnlyPartIsOfServerZero) {
   JobConfig job;
   for (const auto strategy : {PlacementConfig::Strategy::kGreedy,
