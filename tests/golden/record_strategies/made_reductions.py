@@ -206,8 +206,9 @@ def batch_reduce_to(inputs):
             "MEAN", (inputs.spread_value([3]), first),
             (inputs.slices((0, 4)), first),
             (inputs.spread_value([1, 2]), second)))
-    ops.append(batch("SUM", (inputs.spread_value([3], "int32"), "value"),
-                     (inputs.spread_value([3]), "value")))
+    ops += [batch("SUM", (inputs.spread_value([3], "int32"), "value"),
+                  (inputs.spread_value([3]), destination))
+            for destination in ("value", 0)]
     inputs.rng.shuffle(ops)
     return {"variables": [{"name": "v", "initial": inputs.exact([3])},
                           {"name": "w", "initial": inputs.exact([])}],
