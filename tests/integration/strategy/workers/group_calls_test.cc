@@ -38,6 +38,7 @@ class FakeMember final : public GroupHandler {
     MutexLock lock(mutex_);
     greeted_ = true;
     if (leaves) left_ = true;
+    while (leaves && suspended_) changed_.Wait(mutex_);
     return GreetingAnswer{21, true, OwnPidSpace()};
   }
   absl::Status Admit(const v1::ParcelHeader&) override {
@@ -91,6 +92,12 @@ class FakeMember final : public GroupHandler {
     MutexLock lock(mutex_);
     hangs_ = true;
   }
+  // Answers no farewell until it is called with false.
+  void Suspend(bool suspended) {
+    MutexLock lock(mutex_);
+    suspended_ = suspended;
+    changed_.SignalAll();
+  }
   std::vector<Leaf> leaves() {
     MutexLock lock(mutex_);
     return leaves_;
@@ -98,6 +105,8 @@ class FakeMember final : public GroupHandler {
 
  private:
   Mutex mutex_;
+  CondVar changed_;
+  bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
   bool greeted_ ABSL_GUARDED_BY(mutex_) = false;
   bool left_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<uint64_t> sequences_ ABSL_GUARDED_BY(mutex_);
@@ -381,6 +390,14 @@ TEST_F(GroupCallsTest, AnotherReceiverIsRefused) {
 TEST_F(GroupCallsTest, AMemberThatEndsTellsTheOthers) {
   { const auto group = Formed(); }
   EXPECT_TRUE(member_.left());
+}
+
+// As one that SIGSTOP has suspended.
+TEST_F(GroupCallsTest, AMemberThatDoesNotAnswerTheFarewellIsNotAwaited) {
+  auto group = Formed();
+  member_.Suspend(true);
+  group = nullptr;  // returns
+  member_.Suspend(false);
 }
 
 TEST_F(GroupCallsTest, AMemberWhoseAddressIsInUseGreetsNoOther) {
