@@ -172,7 +172,7 @@ absl::Status GroupLink::CallGive(const Outgoing& parcel) {
     in_flight_ = nullptr;
   }
   timer.Done();
-  return FromServerStatus(status);
+  return ExplainUnserved(FromServerStatus(status), options_.address);
 }
 
 }  // namespace lockstep::strategy

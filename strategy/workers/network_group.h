@@ -76,6 +76,7 @@ class NetworkGroup final : public Collective, private GroupHandler {
   //
   //   kAborted          a member has left or restarted; names it
   //   kUnavailable      a member has answered no probe; names it
+  //   kUnimplemented    another program has a member's address now; names it
   //   kInvalidArgument  as CheckLeaf(), at all members
   absl::StatusOr<std::vector<Parcel>> Exchange(const std::string& description,
                                                std::vector<Leaf> mine) override

@@ -355,6 +355,16 @@ TEST_F(GroupCallsTest, AMemberThatAnswersNoProbeEndsTheGroup) {
   EXPECT_THAT(Give(Header(2)), StatusIs(kAborted, HasSubstr("has ended")));
 }
 
+TEST_F(GroupCallsTest, AnotherProgramThatHasAMembersAddressIsNamed) {
+  const auto group = Formed();
+  server_->Shutdown(absl::ZeroDuration());
+  server_.reset();
+  server_ = *GrpcServer::Start(addresses_[1], {});
+  EXPECT_THAT(group->Exchange("sum", {}).status(),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr(absl::StrCat("process at ", addresses_[1]))));
+}
+
 // A start of rank 1 has formed its group, and given a parcel, before rank 0 has
 // its answer; then it dies.
 TEST_F(GroupCallsTest, ParcelsOfAStartThatWasReplacedDoNotCount) {
