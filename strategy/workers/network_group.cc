@@ -391,9 +391,13 @@ void NetworkGroup::OnGiven(int rank, uint64_t sequence,
 }
 
 void NetworkGroup::OnLost(int rank, const absl::Status& why) {
-  const absl::Status lost = absl::UnavailableError(
-      absl::StrCat(NamesOf({rank}), " has not answered ", PeerProbes::kTries,
-                   " probes: ", why.message()));
+  const absl::Status lost =
+      absl::IsAborted(why)
+          ? absl::AbortedError(
+                absl::StrCat(NamesOf({rank}), " ", why.message()))
+          : absl::UnavailableError(
+                absl::StrCat(NamesOf({rank}), " has not answered ",
+                             PeerProbes::kTries, " probes: ", why.message()));
   MutexLock lock(mutex_);
   // A member that has said farewell is expected to be silent.
   if (view_.Lose(rank, lost)) spdlog::warn("{}", lost.message());

@@ -74,7 +74,8 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
   // Errors: also
   //
-  //   kAborted          a member has left or restarted; names it
+  //   kAborted          a member has left or restarted, or is in another group;
+  //                     names it
   //   kUnavailable      a member has answered no probe; names it
   //   kUnimplemented    another program has a member's address now; names it
   //   kInvalidArgument  as CheckLeaf(), at all members

@@ -15,10 +15,11 @@ namespace lockstep::strategy {
 namespace {
 
 // True if no answer has come, or that of another program, which has the
-// member's address now. A refusal is an answer.
-bool IsSilence(const absl::Status& status) {
+// member's address now, or that of a member of another group. A refusal is an
+// answer.
+bool IsMissing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsUnimplemented(status);
+         absl::IsUnimplemented(status) || absl::IsAborted(status);
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ absl::Status PeerProbes::Ask(size_t rank) {
   for (int i = 0; i < kTries; ++i) {
     answer = Call(rank);
     // The pause gives a member that a connection has failed time for another.
-    if (!IsSilence(answer) ||
+    if (!IsMissing(answer) ||
         EndsWithin(std::min(options_.every, absl::Seconds(1)))) {
       return absl::OkStatus();
     }
@@ -99,7 +100,14 @@ absl::Status PeerProbes::Call(size_t rank) {
     in_flight_ = nullptr;
   }
   timer.Done();
-  return ExplainUnserved(FromGrpcStatus(status), options_.addresses[rank]);
+  if (!status.ok()) {
+    return ExplainUnserved(FromGrpcStatus(status), options_.addresses[rank]);
+  }
+  if (response.joins()) return absl::OkStatus();
+  return absl::AbortedError(
+      "is in another group, or in none any more: it has heard of another start "
+      "of this worker, or of another program with this worker's number, whose "
+      "cluster has the same address");
 }
 
 }  // namespace lockstep::strategy

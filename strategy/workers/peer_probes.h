@@ -30,7 +30,8 @@ class PeerProbes {
     std::vector<std::string> addresses;          // of all members, by rank
     absl::Duration every = absl::Seconds(10);    // between two rounds
     absl::Duration timeout = absl::Seconds(10);  // of a probe
-    // Called once for each member that has not answered kTries probes.
+    // Called once for each member that has not answered kTries probes, or that
+    // has answered them as a member of another group, with kAborted.
     std::function<void(int rank, const absl::Status& why)> on_lost;
   };
   static constexpr int kTries = 3;

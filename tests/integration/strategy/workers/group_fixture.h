@@ -25,7 +25,7 @@ class Answerer final : public GroupHandler {
     EXPECT_FALSE(leaves);
     ++heard;
     if (refuses) return absl::InvalidArgumentError("another purpose");
-    return GreetingAnswer{21, true};
+    return GreetingAnswer{21, joins};
   }
   absl::Status Admit(const v1::ParcelHeader&) override {
     return absl::OkStatus();
@@ -39,6 +39,7 @@ class Answerer final : public GroupHandler {
 
   std::atomic<int> heard = 0;
   std::atomic<bool> refuses = false;
+  std::atomic<bool> joins = true;
 };
 
 // Reserved addresses on loopback, and members in threads.

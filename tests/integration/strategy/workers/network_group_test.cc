@@ -383,6 +383,26 @@ TEST_F(NetworkGroupTest, AMemberThatAnswersNoProbeEndsTheGroup) {
   EXPECT_THAT(Barrier(**group), StatusIs(kGone, HasSubstr("rank 1")));
 }
 
+// Another program, whose rank 0 has another address, has the same rank 1.
+TEST_F(NetworkGroupTest, AMemberThatIsInAnotherGroupEndsThisOne) {
+  Reserve(2);
+  Answerer member;
+  GroupService service(member);
+  const auto server = GrpcServer::Start(addresses_[1], {&service});
+  ASSERT_THAT(server, IsOk());
+  NetworkGroup::Options options = Of(0);
+  options.probe_every = absl::Milliseconds(20);
+  const Group group = NetworkGroup::Join(options);
+  ASSERT_THAT(group, IsOk());
+
+  member.joins = false;
+
+  EXPECT_THAT((*group)->Exchange("sum", {}).status(),
+              StatusIs(absl::StatusCode::kAborted,
+                       AllOf(HasSubstr("rank 1 (127.0.0.1:"),
+                             HasSubstr("another group"))));
+}
+
 TEST_F(NetworkGroupTest, AMemberThatIsStartedTwiceLeavesTheGroupAsItIs) {
   Reserve(2);
   const std::vector<Group> groups = JoinAll();

@@ -91,6 +91,14 @@ TEST_F(PeerProbesTest, AnotherProgramAtItsAddressIsNotTheMember) {
                                HasSubstr("another program")));
 }
 
+TEST_F(PeerProbesTest, AMemberOfAnotherGroupIsLost) {
+  answerer_.joins = false;
+  const PeerProbes probes(Fast());
+  EXPECT_THAT(Loss(),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("another group")));
+  EXPECT_GE(answerer_.heard, PeerProbes::kTries);
+}
+
 // The end does not wait for the timeout of the probe.
 TEST_F(PeerProbesTest, AProbeInFlightIsCancelledAtTheEnd) {
   server_->Shutdown(absl::ZeroDuration());
