@@ -33,7 +33,9 @@ def fill(model, step, tensors):
               if isinstance(module, Embedding)]
     for key, each in targets + tables:
         if key not in tensors:
-            raise ValueError(f'the checkpoint of step {step} has no "{key}"')
+            raise ValueError(f'the checkpoint of step {step} has no "{key}"'
+                             + _wrapped([k for k, _ in targets + tables],
+                                        tensors))
         if isinstance(each, Embedding):
             each._check_shape(tensors, key)
             continue
@@ -56,6 +58,28 @@ def fill(model, step, tensors):
             'Worker(model, buffers="local"): the model keeps its own values of '
             f"the {len(absent)} buffers that are not there", RuntimeWarning,
             stacklevel=3)
+
+
+def _wrapped(keys, tensors):
+    """What to do where the job's model was, or the model here is, in a wrapper.
+
+    As torch.compile() and DistributedDataParallel make them: all names begin
+    with that of the module in it.
+    """
+    for name in tensors:
+        prefix = name[:-len(keys[0])]
+        if name == prefix + keys[0] and all(prefix + key in tensors
+                                            for key in keys):
+            return (f', but "{name}": the job trained the model in a wrapper, as '
+                    "of torch.compile(); give it in such a one")
+        prefix = keys[0][:-len(name)]
+        if keys[0] == prefix + name and all(
+                key.startswith(prefix) and key[len(prefix):] in tensors
+                for key in keys):
+            return (f', but "{name}": this model is in a wrapper, as of '
+                    "torch.compile(), and the job's was not; give the module in "
+                    "it")
+    return ""
 
 
 def shared_buffers(model):

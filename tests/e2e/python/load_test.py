@@ -66,6 +66,34 @@ class LoadTest(unittest.TestCase):
                 fill(model, 5, {"weight": ones(2, 3), "bias": ones(2)})
             self.assertTrue(torch.equal(model.bias, torch.ones(2)))
 
+    def test_a_wrapper_that_the_job_had_or_this_model_has_is_named(self):
+        saved = {"weight": ones(2, 3), "bias": ones(2)}
+        wrapped = {"_orig_mod." + name: one for name, one in saved.items()}
+        linear = torch.nn.Linear(3, 2)
+        model = torch.nn.ModuleDict({"_orig_mod": linear})
+        fill(model, 5, wrapped)
+        with self.assertRaisesRegex(
+                ValueError, 'no "weight", but "_orig_mod.weight": the job '):
+            fill(linear, 5, wrapped)
+        with self.assertRaisesRegex(
+                ValueError, 'no "_orig_mod.weight", but "weight": this model '):
+            fill(model, 5, saved)
+        with self.assertRaisesRegex(ValueError, 'has no "0.weight"$'):
+            fill(torch.nn.Sequential(linear, torch.nn.Linear(2, 2)), 5, saved)
+
+    def test_an_older_checkpoint_is_loaded_by_its_step(self):
+        with TorchJob(sets=["train_steps=4", "checkpoint.every_steps=2"]) as job:
+            job.start_worker(0, WORKER)
+            self.assertEqual(job.wait("chief"), 0, job.log("chief"))
+            model = torch.nn.Linear(1, 1, bias=False)
+            directory = job.path("checkpoints")
+            older = lockstep.torch.load(model, directory, step=2)
+            value = model.weight.item()
+            newest = lockstep.torch.load(model, directory)
+        self.assertEqual((older, newest), (2, 4))
+        self.assertAlmostEqual(model.weight.item(), value ** 2, places=6)
+        self.assertLess(value, 1)
+
     def test_a_parameter_without_a_shape_is_named(self):
         with self.assertRaisesRegex(ValueError, '"weight" has no shape yet'):
             fill(torch.nn.LazyLinear(2), 5, {"weight": ones(2, 3)})
