@@ -85,8 +85,8 @@ class SettingsTable {
   // a worker has counted them; ignores a number that is not positive.
   void KnowExamples(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Records the variables of the model: a new learning rate must be in the
-  // range of their types.
+  // Records the variables of the model: a later new learning rate must be in
+  // the range of their types.
   void KnowVariables(const std::vector<VariableSpec>& variables)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -118,7 +118,7 @@ absl::Status CheckRule(const OptimizerConfig& rule, DType type) {
 }
 
 // Gradients of float64 are limited in float64. The reciprocal of a limit must
-// be in range, too.
+// be in range, too, for the global norm; one bound serves all kinds.
 absl::Status CheckWideLimit(const Number& limit) {
   constexpr double kLowest = std::numeric_limits<double>::min();
   if (limit.value >= kLowest && 1 / limit.value >= kLowest) {

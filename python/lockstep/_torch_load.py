@@ -68,12 +68,12 @@ def _wrapped(keys, tensors):
     """
     for name in tensors:
         prefix = name[:-len(keys[0])]
-        if name == prefix + keys[0] and all(prefix + key in tensors
-                                            for key in keys):
+        if prefix.endswith(".") and all(prefix + key in tensors
+                                        for key in keys):
             return (f', but "{name}": the job trained the model in a wrapper, as '
                     "of torch.compile(); give it in such a one")
         prefix = keys[0][:-len(name)]
-        if keys[0] == prefix + name and all(
+        if prefix.endswith(".") and all(
                 key.startswith(prefix) and key[len(prefix):] in tensors
                 for key in keys):
             return (f', but "{name}": this model is in a wrapper, as of '

@@ -5,6 +5,7 @@ import operator
 
 import numpy as np
 
+from ._torch_describe import is_trained
 from ._torch_values import current, place, storage_of
 
 
@@ -103,6 +104,8 @@ class Places:
             else:
                 self._frozen.append((name, *place(model, name)))
         self._ids = {id(p) for _, p, *_ in self._trained}
+        self._variables = [(name, shape) for name, p, shape, *_ in self._trained
+                           if is_trained(p)]
         self._look()
 
     def _look(self):
@@ -141,12 +144,14 @@ class Places:
             self._check_all()
 
     def as_sent(self, i, gradient):
-        """Returns the gradient of trained parameter ``i`` as a dense tensor.
+        """Returns the gradient of variable ``i`` as a dense tensor.
+
+        Variables are the trained parameters that have elements.
 
         Raises: RuntimeError: the parameter has another shape, with which a copy
           might be more elements than the gradient has.
         """
-        name, _, shape, *_ = self._trained[i]
+        name, shape = self._variables[i]
         _check_shape(name, gradient.shape, shape)
         # As of torch.nn.Embedding(sparse=True): it is sent as a dense variable.
         if gradient.is_sparse:

@@ -288,8 +288,8 @@ class Worker(_base.BaseWorker):
         tables = [(key, module) for key, module in model.named_modules()
                   if isinstance(module, Embedding)]
         if not named and not tables:
-            raise ValueError("the model has no parameter that requires a "
-                             "gradient; there is nothing to train")
+            raise ValueError("the model has no parameter with elements that "
+                             "requires a gradient; there is nothing to train")
         shared = shared_buffers(model) if buffers == "mean" else []
         # Variables are sent from the last to the first: first what is final
         # last.
@@ -300,11 +300,11 @@ class Worker(_base.BaseWorker):
         self._buffers = Buffers(model, shared, len(tables), buffers == "mean")
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
-        self._places = Places(model)
         described = [module._describe(table_name(key)) for key, module in tables]
         described += [describe("buffer", key, b, True) for key, b in shared]
         described += [describe("parameter", key, p, False) for key, p in named]
         check_memory(named, shared)
+        self._places = Places(model)
         self._calls = 0  # of backward in each step; 0: not known yet
         self._keep_gradients = bool(keep_gradients)
         self._sending = self._unwanted = self._computes = False

@@ -391,13 +391,13 @@ void NetworkGroup::OnGiven(int rank, uint64_t sequence,
 }
 
 void NetworkGroup::OnLost(int rank, const absl::Status& why) {
+  const bool answered = absl::IsAborted(why) || absl::IsUnimplemented(why);
   const absl::Status lost =
-      absl::IsAborted(why)
-          ? absl::AbortedError(
-                absl::StrCat(NamesOf({rank}), " ", why.message()))
-          : absl::UnavailableError(
-                absl::StrCat(NamesOf({rank}), " has not answered ",
-                             PeerProbes::kTries, " probes: ", why.message()));
+      answered ? absl::Status(why.code(), absl::StrCat(NamesOf({rank}), ": ",
+                                                       why.message()))
+               : absl::UnavailableError(absl::StrCat(
+                     NamesOf({rank}), " has not answered ", PeerProbes::kTries,
+                     " probes: ", why.message()));
   MutexLock lock(mutex_);
   // A member that has said farewell is expected to be silent.
   if (view_.Lose(rank, lost)) spdlog::warn("{}", lost.message());

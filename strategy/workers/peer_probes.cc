@@ -15,8 +15,8 @@ namespace lockstep::strategy {
 namespace {
 
 // True if no answer has come, or that of another program, which has the
-// member's address now, or that of a member of another group. A refusal is an
-// answer.
+// member's address now, or that of a member whose group is another one or has
+// ended. A refusal is an answer.
 bool IsMissing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsUnimplemented(status) || absl::IsAborted(status);
@@ -105,9 +105,10 @@ absl::Status PeerProbes::Call(size_t rank) {
   }
   if (response.joins()) return absl::OkStatus();
   return absl::AbortedError(
-      "is in another group, or in none any more: it has heard of another start "
-      "of this worker, or of another program with this worker's number, whose "
-      "cluster has the same address");
+      "is in another group, or its group has ended: by its own timeout, by the "
+      "loss of another worker, or because it has heard of another start of "
+      "this "
+      "worker or of another program with this worker's number");
 }
 
 }  // namespace lockstep::strategy

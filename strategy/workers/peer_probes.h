@@ -31,7 +31,8 @@ class PeerProbes {
     absl::Duration every = absl::Seconds(10);    // between two rounds
     absl::Duration timeout = absl::Seconds(10);  // of a probe
     // Called once for each member that has not answered kTries probes, or that
-    // has answered them as a member of another group, with kAborted.
+    // has answered them as a member whose group is another one or has ended,
+    // with kAborted; with kUnimplemented if another program has its address.
     std::function<void(int rank, const absl::Status& why)> on_lost;
   };
   static constexpr int kTries = 3;

@@ -48,7 +48,8 @@ import tempfile
 from killed_torch_worker import measure_killed
 
 KEEP = "0"  # 1: keep_gradients=True
-COLUMNS = ["grpc", "shared"]
+ALL_COLUMNS = ["grpc", "shared", "mirrors", "mirrors_shared", "early"]
+COLUMNS = ["grpc", "shared"]  # to measure
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 MODELS = """
@@ -414,6 +415,10 @@ def main():
                         help="ways of Lockstep, see above (default: %(default)s)")
     args = parser.parse_args()
     COLUMNS[:] = args.columns.split(",")
+    for column in COLUMNS:
+        if column not in ALL_COLUMNS:
+            parser.error(f'there is no column "{column}"; there are '
+                         + ", ".join(ALL_COLUMNS))
     global KEEP
     KEEP = "1" if args.keep_gradients else "0"
     build = os.path.abspath(args.build)

@@ -34,6 +34,7 @@ configured e2e LOCKSTEP_TORCH_PYTHON="/a b/python3" |
   fail "the interpreter is not passed on"
 configured e2e | grep -qx -e '-DLOCKSTEP_TORCH_PYTHON=' ||
   fail "the interpreter of the run before stays"
-! configured unit LOCKSTEP_TORCH_PYTHON=/python3 | grep TORCH ||
+configured unit LOCKSTEP_TORCH_PYTHON=/python3 >"$work/unit"
+! grep TORCH "$work/unit" ||
   fail "a build without the package gets an interpreter for it"
 echo "the interpreter is that of LOCKSTEP_TORCH_PYTHON"

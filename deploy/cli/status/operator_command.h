@@ -32,9 +32,6 @@ class ChiefFlags {
     return !chief_.empty() || !cluster_file_.empty() || !log_dir_.empty();
   }
 
-  // The value of the flag --log_dir; may be empty.
-  const std::string& log_dir() const { return log_dir_; }
-
   // Reads the certificate of --tls_dir too, which all later connections use.
   //
   //   kInvalidArgument     none or more than one flag; an invalid address or

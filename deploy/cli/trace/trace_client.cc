@@ -43,7 +43,7 @@ absl::Status Call(Stub& stub, const std::string& address,
 absl::Status CheckWait(const std::string& address, absl::Duration wait,
                        absl::Duration patience) {
   if (wait < 2 * patience) return absl::OkStatus();
-  return absl::DeadlineExceededError(absl::StrCat(
+  return absl::FailedPreconditionError(absl::StrCat(
       "the chief at ", address, ": the tasks hand their spans in after ",
       absl::FormatDuration(wait),
       ", twice the job's heartbeat_interval, and --timeout is ",

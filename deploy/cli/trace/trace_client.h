@@ -12,9 +12,9 @@ namespace lockstep::cli {
 // Collects a trace of the job of the chief at `address`, within a second or
 // two. A task that hands nothing in within `patience` is among the silent ones.
 //
-//   kDeadlineExceeded  no answer of the chief within `patience`, or the tasks'
-//                      heartbeats come too seldom for it
-//   others             as TraceService; the message starts with the address
+//   kDeadlineExceeded    no answer of the chief within `patience`
+//   kFailedPrecondition  the tasks' heartbeats come too seldom for `patience`
+//   others               as TraceService; the message starts with the address
 absl::StatusOr<JobTrace> CollectTrace(const std::string& address,
                                       absl::Duration patience);
 

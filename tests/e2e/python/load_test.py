@@ -78,6 +78,8 @@ class LoadTest(unittest.TestCase):
         with self.assertRaisesRegex(
                 ValueError, 'no "_orig_mod.weight", but "weight": this model '):
             fill(model, 5, saved)
+        with self.assertRaisesRegex(ValueError, 'has no "weight"$'):
+            fill(linear, 5, {"my_weight": ones(2, 3), "my_bias": ones(2)})
         with self.assertRaisesRegex(ValueError, 'has no "0.weight"$'):
             fill(torch.nn.Sequential(linear, torch.nn.Linear(2, 2)), 5, saved)
 
@@ -100,7 +102,10 @@ class LoadTest(unittest.TestCase):
 
     def test_a_parameter_without_elements_is_neither_trained_nor_loaded(self):
         empty = """
+weight = model.weight
+del model.weight
 model.none = torch.nn.Parameter(torch.ones(0, 3))
+model.weight = weight
 """
         with TorchJob(sets=["train_steps=2", "learning_rate=0.1"]) as job:
             job.start_worker(0, MODEL + empty + WORKER[len(MODEL):].replace(

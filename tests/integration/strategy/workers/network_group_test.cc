@@ -401,6 +401,7 @@ TEST_F(NetworkGroupTest, AMemberThatIsInAnotherGroupEndsThisOne) {
               StatusIs(absl::StatusCode::kAborted,
                        AllOf(HasSubstr("rank 1 (127.0.0.1:"),
                              HasSubstr("another group"))));
+  (*server)->Shutdown(absl::ZeroDuration());  // `member` expects no farewell
 }
 
 TEST_F(NetworkGroupTest, AMemberThatIsStartedTwiceLeavesTheGroupAsItIs) {

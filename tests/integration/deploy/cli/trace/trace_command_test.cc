@@ -198,7 +198,7 @@ class SeldomHeartbeatsTest : public TraceCommandTest {
 TEST_F(SeldomHeartbeatsTest, TooShortATimeoutIsToldBeforeTheWait) {
   EXPECT_THAT(
       CollectTrace(address_, absl::Seconds(5)).status(),
-      StatusIs(absl::StatusCode::kDeadlineExceeded,
+      StatusIs(absl::StatusCode::kFailedPrecondition,
                HasSubstr("after 20s, twice the job's heartbeat_interval, and "
                          "--timeout is 5s; give --timeout 20 or more")));
 }
