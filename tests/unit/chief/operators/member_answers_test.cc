@@ -337,6 +337,31 @@ TEST_F(MemberAnswersTest, FullTableOfAProgramIsBelieved) {
   EXPECT_EQ(CauseOfDeath(), LeaveCause::kNoRoom);
 }
 
+JobConfig JobOfAProgram() {
+  JobConfig job = JobOfTwo();
+  job.model.kind = kExternalModel;
+  job.learning_rate.base = 0.1;
+  return job;
+}
+
+class JobOfAProgramTest : public MemberAnswersTest {
+ protected:
+  JobOfAProgramTest() : MemberAnswersTest(JobOfAProgram()) {
+    settings_.Open(InitialSettings(JobOfAProgram()));
+  }
+};
+
+// The program's types are not in the job file.
+TEST_F(JobOfAProgramTest, DescribedTypesBoundTheRatesOfOperators) {
+  ASSERT_THAT(Register(Worker(1)), IsOk());
+  ASSERT_THAT(
+      answers_.Describe({{"w", {2}, DType::kFloat16, {}}}, std::nullopt, 0),
+      IsOk());
+  EXPECT_THAT(settings_.Change({.learning_rate = 1e-8}).status(),
+              StatusIs(Code::kInvalidArgument, HasSubstr("float16")));
+  EXPECT_THAT(settings_.Change({.learning_rate = 1e-3}).status(), IsOk());
+}
+
 JobConfig ElasticJob() {
   JobConfig job = JobOfTwo();
   job.elastic_workers = true;
