@@ -5,7 +5,6 @@ import operator
 
 import numpy as np
 
-from ._torch_describe import is_trained
 from ._torch_values import current, place, storage_of
 
 
@@ -104,8 +103,7 @@ class Places:
             else:
                 self._frozen.append((name, *place(model, name)))
         self._ids = {id(p) for _, p, *_ in self._trained}
-        self._variables = [(name, shape) for name, p, shape, *_ in self._trained
-                           if is_trained(p)]
+        self._shapes = {name: shape for name, _, shape, *_ in self._trained}
         self._look()
 
     def _look(self):
@@ -143,16 +141,13 @@ class Places:
                 or not all(map(operator.is_, parts, self._parts))):
             self._check_all()
 
-    def as_sent(self, i, gradient):
-        """Returns the gradient of variable ``i`` as a dense tensor.
-
-        Variables are the trained parameters that have elements.
+    def as_sent(self, name, gradient):
+        """Returns the gradient of the trained parameter as a dense tensor.
 
         Raises: RuntimeError: the parameter has another shape, with which a copy
           might be more elements than the gradient has.
         """
-        name, shape = self._variables[i]
-        _check_shape(name, gradient.shape, shape)
+        _check_shape(name, gradient.shape, self._shapes[name])
         # As of torch.nn.Embedding(sparse=True): it is sent as a dense variable.
         if gradient.is_sparse:
             gradient = gradient.to_dense()

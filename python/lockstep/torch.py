@@ -397,7 +397,7 @@ class Worker(_base.BaseWorker):
                 f'parameter "{self._names[i]}" was used outside of its module\'s '
                 "forward, before the values of this step had arrived: call "
                 "step.await_values() first, or leave early=True out")
-        gradient = self._places.as_sent(i, gradient)
+        gradient = self._places.as_sent(self._names[i], gradient)
         self._sent[i] = True
         if not self._keep_gradients:
             self._parameters[i].grad = None

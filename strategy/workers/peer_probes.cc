@@ -107,8 +107,7 @@ absl::Status PeerProbes::Call(size_t rank) {
   return absl::AbortedError(
       "is in another group, or its group has ended: by its own timeout, by the "
       "loss of another worker, or because it has heard of another start of "
-      "this "
-      "worker or of another program with this worker's number");
+      "this worker or of another program with this worker's number");
 }
 
 }  // namespace lockstep::strategy

@@ -74,12 +74,14 @@ class PlacesTest(unittest.TestCase):
 
     def test_a_parameter_of_another_shape_is_refused_with_both(self):
         weight = self.model[1].weight
-        self.assertEqual(self.places.as_sent(1, weight.to_sparse()).tolist(),
-                         weight.tolist())
+        self.assertEqual(
+            self.places.as_sent("1.weight", weight.to_sparse()).tolist(),
+            weight.tolist())
         # PyTorch would copy the one element to both places.
         weight.data = torch.ones(1, 1)
         for call in (self.places.check,
-                     lambda: self.places.as_sent(1, torch.ones(1, 1))):
+                     lambda: self.places.as_sent("1.weight",
+                                                 torch.ones(1, 1))):
             with self.assertRaisesRegex(
                     RuntimeError, r'"1.weight" has the shape \(1, 1\) now, and '
                     r"had \(1, 2\) when"):
