@@ -8,6 +8,7 @@
 #include "common/process/process.h"
 #include "server/calls/receive_memory.h"
 #include "server/state/file/state_file.h"
+#include "server/step/longest_waits.h"
 
 namespace lockstep::server {
 namespace {
@@ -141,7 +142,7 @@ void PsServer::EndAllCalls() {
 
 void PsServer::Tick() {
   while (!end_ticks_) {
-    absl::SleepFor(kTick);
+    absl::SleepFor(kLookForOldCalls);
     // A call that was admitted before Close() may be filed after the destructor
     // has ended all calls.
     if (closing_) EndAllCalls();

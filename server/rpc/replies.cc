@@ -9,15 +9,10 @@
 #include "lockstep/v1/sync.pb.h"
 #include "server/rpc/push_codec.h"
 #include "server/shard/step_progress.h"
+#include "server/step/longest_waits.h"
 
 namespace lockstep::server {
 namespace {
-
-// Each is less than the deadline of the call that waits.
-constexpr absl::Duration kLongestTokenWait = absl::Seconds(3);
-constexpr absl::Duration kLongestTake = absl::Seconds(1);
-// As long as other waits of workers.
-constexpr absl::Duration kLongestCommitWait = absl::Seconds(3);
 
 grpc::ByteBuffer Encode(const Gate::Answer& answer) {
   v1::TakeTokenResponse response;

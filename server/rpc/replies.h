@@ -14,12 +14,12 @@
 #include "server/calls/lent_calls.h"
 #include "server/calls/pending_calls.h"
 #include "server/calls/respond.h"
-#include "server/rpc/postponed_calls.h"
 #include "server/rpc/push_metrics.h"
 #include "server/shard/chief_commands.h"
 #include "server/shard/lost_callers.h"
 #include "server/shard/lost_news.h"
 #include "server/shard/shard_host.h"
+#include "server/step/postponed_calls.h"
 
 namespace lockstep::server {
 

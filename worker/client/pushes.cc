@@ -1,6 +1,5 @@
 #include "worker/client/pushes.h"
 
-#include <algorithm>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -14,16 +13,13 @@
 #include "common/wire/wire_codec.h"
 #include "worker/client/chunk_messages.h"
 #include "worker/client/exchange/call_deadline.h"
+#include "worker/client/exchange/last_answers.h"
 #include "worker/client/exchange/push_answers.h"
 
 namespace lockstep::worker {
 namespace {
 
 constexpr char kPush[] = "/lockstep.v1.ParameterService/Push";
-
-// The answers to the push that has made the last step may come after the answer
-// that training is over.
-constexpr absl::Duration kLastAnswers = absl::Milliseconds(500);
 
 PushOutcome OutcomeOf(int outcome) {
   switch (outcome) {
@@ -264,13 +260,10 @@ void Pushes::SendRest(const PushId& id) {
 }
 
 bool Pushes::AwaitAnswers(const PushId& id) {
-  absl::Time over_since = absl::InfiniteFuture();
+  LastAnswers last;
   bool gives_up = false;
   active_->transfer->RunUntil([&] {
-    if (!sync_.TrainingIsOver(id)) return false;
-    const absl::Time now = Clock::Real().Now();
-    over_since = std::min(over_since, now);
-    gives_up = now >= over_since + kLastAnswers;
+    gives_up = last.GivesUp(sync_.TrainingIsOver(id), Clock::Real().Now());
     return gives_up;
   });
   if (gives_up) active_->GiveUp();
@@ -281,7 +274,7 @@ absl::StatusOr<PushCounts> Pushes::Push(const PushId& id) {
   SendRest(id);
   // The calls end with those of a dropped pass. The gradients of other workers
   // may never come, and values can be pulled meanwhile.
-  if (!AwaitAnswers(id)) return PushCounts{.stale = 1};
+  if (!AwaitAnswers(id)) return LastAnswers::GivenUp();
   const absl::Status status = links_.Finish(*active_->transfer);
   const std::unique_ptr<Active> push = std::move(active_);
   sends_.EndPush();

@@ -1,10 +1,10 @@
 #include "worker/client/repeated_calls.h"
 
+#include <optional>
 #include <utility>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/passing_error.h"
 #include "common/wire/tensor_message.h"
 #include "worker/client/exchange/retry_pause.h"
 
@@ -41,7 +41,8 @@ absl::Status RepeatedCalls::CallUntilAnswered(
     const absl::Status result = call->status;
     if (result.ok()) return DecodeMessage(call->answer, response);
     call = nullptr;
-    if (!IsPassing(result)) {
+    const std::optional<absl::Duration> again = pause.After(result);
+    if (!again.has_value()) {
       // A cancelled channel fails calls with kCancelled, but a race may report
       // another error first.
       return cancelled_ ? absl::CancelledError("the job ended") : result;
@@ -53,7 +54,7 @@ absl::Status RepeatedCalls::CallUntilAnswered(
     }
     // In place of a sleep: this thread polls for the calls of others meanwhile.
     channel_.poller().RunUntil([&] { return cancelled_.load(); },
-                               Clock::Real().Now() + pause.Next());
+                               Clock::Real().Now() + *again);
   }
   return absl::CancelledError("the job ended");
 }

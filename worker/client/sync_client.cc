@@ -93,7 +93,7 @@ bool SyncClient::TrainingIsOver(const PushId& after) const {
   if (call == nullptr || !call->done || !call->status.ok()) return false;
   v1::TakeTokenResponse response;
   return DecodeMessage(call->answer, response).ok() &&
-         OutcomeOf(response) == TokenAnswer::Outcome::kFinished;
+         EndsTraining(OutcomeOf(response));
 }
 
 absl::StatusOr<Token> SyncClient::TakeToken(const PushId& after) {

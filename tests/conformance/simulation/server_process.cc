@@ -8,15 +8,9 @@
 #include "common/base/status_macros.h"
 #include "server/shard/step_progress.h"
 #include "server/state/file/state_file.h"
+#include "server/step/longest_waits.h"
 
 namespace lockstep::simulation {
-namespace {
-
-// As the services have them.
-constexpr absl::Duration kLongestWait = absl::Seconds(3);
-
-}  // namespace
-
 ServerProcess::ServerProcess(Job& job, int server, Fault fault)
     : job_(job),
       server_(server),
@@ -161,7 +155,7 @@ void ServerProcess::TakeToken(const Pass& pass, int64_t attempt, bool computing,
     waits_.erase(ticket);
     return reply(answers.status());
   }
-  job_.world.AfterFor(number_, kLongestWait, [this, ticket] {
+  job_.world.AfterFor(number_, server::kLongestTokenWait, [this, ticket] {
     if (waits_.count(ticket) == 0) return;
     if (shard() != nullptr) shard()->gate()->Cancel(ticket);
     SendTokens({{ticket, server::Gate::Outcome::kCancelled}});
@@ -195,6 +189,13 @@ void ServerProcess::AddPush(const server::Push& pushed,
                             const World::Reply<PushReply>& reply) {
   const auto admitted = Admit(pushed.pass);
   if (!admitted.ok()) return reply(admitted.status());
+  if (Postpone(**admitted, pushed.pass.local_step,
+               [this, pushed, reply](const absl::Status& status) {
+                 if (!status.ok()) return reply(status);
+                 AddPush(pushed, reply);
+               })) {
+    return;
+  }
   const uint64_t ticket = ++tickets_;
   server::Push push = pushed;
   PlantInPush(**admitted, push, ticket);
@@ -229,22 +230,48 @@ void ServerProcess::NoteOutcome(const server::Push& push,
                          answers.pushes.at(0).outcomes.at(0));
 }
 
-absl::StatusOr<PullReply> ServerProcess::Pull(const Pass& pass, int first_part,
-                                              int num_parts, int64_t step,
-                                              bool share) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto admitted, Admit(pass));
+void ServerProcess::Pull(const PullCall& call,
+                         const World::Reply<PullReply>& reply) {
+  const auto admitted = Admit(call.pass);
+  if (!admitted.ok()) return reply(admitted.status());
+  server::Shard& open = **admitted;
   if (job_.Has(PlantedBug::kWorkersWordCommits)) {
-    admitted->engine().LearnCommitted(step);
+    open.engine().LearnCommitted(call.step);
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const server::Shard::Values values,
-                            admitted->Pull(first_part, num_parts, step));
-  PullReply reply{values.step, Read(values.parts, share)};
+  if (!Postpone(open, call.step,
+                [this, call, reply](const absl::Status& status) {
+                  if (!status.ok()) return reply(status);
+                  Pull(call, reply);
+                })) {
+    reply(ValuesFor(call, open));
+  }
+}
+
+absl::StatusOr<PullReply> ServerProcess::ValuesFor(const PullCall& call,
+                                                   server::Shard& open) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const server::Shard::Values values,
+      open.Pull(call.first_part, /*num_parts=*/1, call.step));
+  PullReply reply{values.step, Read(values.parts, call.share)};
   if (job_.Has(PlantedBug::kPullOfHalfAnUpdate) &&
-      admitted->state().record().prepared_step > values.step) {
+      open.state().record().prepared_step > values.step) {
     reply.values =
-        Read({admitted->state().values().LendNext(first_part)}, false);
+        Read({open.state().values().LendNext(call.first_part)}, false);
   }
   return reply;
+}
+
+bool ServerProcess::Postpone(server::Shard& open, int64_t step,
+                             server::PostponedCalls::GoOn go_on) {
+  if (!postponed_.Add(open.engine(), step, job_.world.Now(),
+                      std::move(go_on))) {
+    return false;
+  }
+  job_.world.AfterFor(
+      number_, server::kLongestCommitWait + server::kLookForOldCalls, [this] {
+        postponed_.EndOld(job_.world.Now() - server::kLongestCommitWait);
+      });
+  return true;
 }
 
 void ServerProcess::SendTokens(
@@ -273,6 +300,7 @@ void ServerProcess::Send(server::ChiefCommands::Ready ready) {
     call.mapped()(PushReply{answer.outcomes, Read(answer.values, true)});
   }
   SendTokens(ready.tokens);
+  if (shard() != nullptr) postponed_.Resume(shard()->engine());
   for (const server::TakeAnswer& answer : ready.answers.takes) {
     auto call = takes_.extract(answer.ticket);
     if (call.empty()) continue;
@@ -323,6 +351,7 @@ std::string ServerProcess::WaitsFor() const {
 
 void ServerProcess::LetGo() {
   const absl::Status why = absl::UnavailableError("the job goes back");
+  postponed_.EndAll(why);
   for (auto& [ticket, reply] : waits_) reply(why);
   for (auto& [ticket, reply] : pushes_) reply(why);
   for (auto& [ticket, reply] : takes_) reply(why);

@@ -16,6 +16,7 @@
 #include "server/shard/lost_news.h"
 #include "server/shard/mean_requests.h"
 #include "server/shard/mean_waits.h"
+#include "server/step/postponed_calls.h"
 #include "server/step/strict/mirror_parts.h"
 #include "tests/conformance/simulation/job.h"
 #include "tests/conformance/simulation/lent_views.h"
@@ -57,8 +58,13 @@ class ServerProcess final : public Process {
   absl::StatusOr<server::Gate::Announced> Announce(const Pass& pass);
   void AddPush(const server::Push& push, const World::Reply<PushReply>& reply);
   // `share`: as LentViews::Read() has it.
-  absl::StatusOr<PullReply> Pull(const Pass& pass, int first_part,
-                                 int num_parts, int64_t step, bool share);
+  struct PullCall {
+    Pass pass;
+    int first_part = 0;
+    int64_t step = 0;
+    bool share = false;
+  };
+  void Pull(const PullCall& call, const World::Reply<PullReply>& reply);
 
   // For the other mirrors: the mean of one part. Waits until it is there.
   struct Mean {
@@ -128,6 +134,11 @@ class ServerProcess final : public Process {
   absl::Status Obeyed(const server::ChiefCommands::Chief& chief,
                       const absl::Status& status);
   absl::StatusOr<std::shared_ptr<server::Shard>> Admit(const Pass& pass);
+  // As Replies::Postpone().
+  bool Postpone(server::Shard& open, int64_t step,
+                server::PostponedCalls::GoOn go_on);
+  absl::StatusOr<PullReply> ValuesFor(const PullCall& call,
+                                      server::Shard& open);
   void NoteOutcome(const server::Push& push,
                    const server::ShardAnswers& answers);
   std::vector<LentValue> Read(const std::vector<server::LentBytes>& lent,
@@ -164,6 +175,7 @@ class ServerProcess final : public Process {
   // A process has one stream here, whose number is its incarnation.
   server::LostCallers lost_;
   server::LostNews news_;
+  server::PostponedCalls postponed_;
   LentViews views_{job_, server_};
   uint64_t tickets_ = 0;
   // For planted bugs.

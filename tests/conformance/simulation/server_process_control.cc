@@ -5,14 +5,11 @@
 
 #include "common/base/status_macros.h"
 #include "server/shard/step_progress.h"
+#include "server/step/longest_waits.h"
 #include "tests/conformance/simulation/server_process.h"
 
 namespace lockstep::simulation {
 namespace {
-
-// As Replies and PsServer have them.
-constexpr absl::Duration kLongestTake = absl::Seconds(1);
-constexpr absl::Duration kTick = absl::Milliseconds(100);
 
 // Returns the parts that a server has, as the chief describes them to it.
 std::vector<server::PartSpec> SpecsOf(const std::vector<Part>& planned,
@@ -145,12 +142,13 @@ void ServerProcess::Take(const server::ChiefCommands::Chief& chief,
     takes_.erase(ticket);
     return reply(status);
   }
-  job_.world.AfterFor(number_, kLongestTake,
+  job_.world.AfterFor(number_, server::kLongestTake,
                       [this, ticket] { AnswerLateTake(ticket); });
   Send(*std::move(ready));
   // Not before the take waits: it is to be told.
   if (news_.MayBeNews(lost_.Workers(job_.world.Now()))) {
-    job_.world.AfterFor(number_, kTick, [this] { TellOfLost(); });
+    job_.world.AfterFor(number_, server::kLookForOldCalls,
+                        [this] { TellOfLost(); });
   }
 }
 

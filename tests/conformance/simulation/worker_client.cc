@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/passing_error.h"
 #include "common/base/status_macros.h"
+#include "worker/client/exchange/last_answers.h"
 #include "worker/client/exchange/retry_pause.h"
 #include "worker/client/exchange/token_answer.h"
 
@@ -110,7 +111,7 @@ void WorkerClient::SendPull(const Chunk& chunk, int64_t step,
       process_, job_.server_place(holder),
       [&job = job_, pass = ToPass({}), index, holder, step,
        share](const World::Reply<PullReply>& reply) {
-        reply(job.servers[holder]->Pull(pass, index, 1, step, share));
+        job.servers[holder]->Pull({pass, index, step, share}, reply);
       },
       [this, chunk, step, pull](const absl::StatusOr<PullReply>& answer) {
         if (answer.ok()) {
@@ -211,7 +212,9 @@ void WorkerClient::SendPush(const Chunk& chunk,
         job.servers[server]->AddPush(request, reply);
       },
       [this, chunk, push](const absl::StatusOr<PushReply>& answer) {
-        if (answer.ok()) TakePush(chunk, *answer, push->answers);
+        if (answer.ok() && !push->given_up) {
+          TakePush(chunk, *answer, push->answers);
+        }
         Done(push, chunk, answer.status());
       });
 }
@@ -233,8 +236,7 @@ void WorkerClient::AskAhead(const Chunk& chunk, int64_t step) {
       process_, job_.server_place(planned.server),
       [&job = job_, pass = ToPass({}), index = planned.index,
        server = planned.server, step](const World::Reply<PullReply>& reply) {
-        reply(job.servers[server]->Pull(pass, index, 1, step,
-                                        /*share=*/false));
+        job.servers[server]->Pull({pass, index, step, /*share=*/false}, reply);
       },
       [](const absl::StatusOr<PullReply>&) {});
 }
@@ -280,9 +282,30 @@ absl::Status WorkerClient::AwaitValues(size_t first, size_t count) {
   return absl::AbortedError("the push has not brought all of the values");
 }
 
+bool WorkerClient::TrainingIsOver(const worker::PushId& after) const {
+  const TokenCall* call = early_call_.Find(after);
+  return call != nullptr && call->has_value() && (*call)->ok() &&
+         worker::EndsTraining(OutcomeOf(***call));
+}
+
+bool WorkerClient::AwaitAnswers(const worker::PushId& id) {
+  const auto ended = [&] { return push_->calls.IsOver() || cancelled_; };
+  worker::LastAnswers last;
+  waiting_.Until([&] { return ended() || TrainingIsOver(id); });
+  while (!ended()) {
+    if (last.GivesUp(TrainingIsOver(id), job_.world.Now())) {
+      push_->given_up = true;
+      return false;
+    }
+    waiting_.UntilOrFor(worker::LastAnswers::kLongest, ended);
+  }
+  return true;
+}
+
 absl::StatusOr<worker::PushCounts> WorkerClient::Push(const PassId& pass,
                                                       int64_t attempt) {
   SendRest({pass, attempt});
+  if (!AwaitAnswers({pass, attempt})) return worker::LastAnswers::GivenUp();
   const absl::Status status = Finish(*push_);
   const std::shared_ptr<ActivePush> push = std::move(push_);
   sends_.EndPush();
@@ -294,26 +317,36 @@ absl::StatusOr<worker::PushCounts> WorkerClient::Push(const PassId& pass,
   return counts;
 }
 
-absl::StatusOr<worker::Announcement> WorkerClient::Announce(
-    const PassId& pass) {
+template <typename Answer>
+absl::StatusOr<Answer> WorkerClient::UntilAnswered(
+    const std::function<absl::StatusOr<Answer>()>& attempt) {
   worker::RetryPause pause;
   while (!cancelled_) {
-    const auto answer = waiting_.Call<server::Gate::Announced>(
-        job_.server_place(0),
-        [&job = job_, of = ToPass(pass)](
-            const World::Reply<server::Gate::Announced>& reply) {
-          reply(job.servers[0]->Announce(of));
-        },
-        &cancelled_);
-    if (answer.ok()) {
-      return worker::Announcement{
-          static_cast<worker::Announcement::Decision>(answer->decision),
-          answer->attempt};
-    }
-    if (!IsPassing(answer.status())) return answer.status();
-    waiting_.Sleep(pause.Next());
+    absl::StatusOr<Answer> answer = attempt();
+    if (answer.ok()) return answer;
+    const std::optional<absl::Duration> again = pause.After(answer.status());
+    if (!again.has_value()) return answer;
+    waiting_.UntilOrFor(*again, [this] { return cancelled_; });
   }
   return absl::CancelledError("the membership is over");
+}
+
+absl::StatusOr<worker::Announcement> WorkerClient::Announce(
+    const PassId& pass) {
+  using Announced = server::Gate::Announced;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Announced answer, UntilAnswered<Announced>([&] {
+        return waiting_.Call<Announced>(
+            job_.server_place(0),
+            [&job = job_,
+             of = ToPass(pass)](const World::Reply<Announced>& reply) {
+              reply(job.servers[0]->Announce(of));
+            },
+            &cancelled_);
+      }));
+  return worker::Announcement{
+      static_cast<worker::Announcement::Decision>(answer.decision),
+      answer.attempt};
 }
 
 std::shared_ptr<WorkerClient::TokenCall> WorkerClient::SendTakeToken(
@@ -337,21 +370,17 @@ absl::StatusOr<worker::Token> WorkerClient::TakeToken(const PassId& pass,
   EndWatch();
   const worker::PushId after{pass, attempt};
   std::shared_ptr<TokenCall> call = early_call_.Take(after);
-  worker::RetryPause pause;
-  while (true) {
+  const auto ask = [&]() -> absl::StatusOr<server::Gate::Answer> {
     if (call == nullptr) call = SendTakeToken(after);
     waiting_.Until([&] { return call->has_value() || cancelled_; });
     if (cancelled_) return absl::CancelledError("the membership is over");
-    const absl::StatusOr<server::Gate::Answer> answer = **call;
-    call = nullptr;
-    if (!answer.ok()) {
-      if (!IsPassing(answer.status())) return answer.status();
-      waiting_.Sleep(pause.Next());
-      continue;
-    }
-    pause = worker::RetryPause();
+    return **std::exchange(call, nullptr);
+  };
+  while (true) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const server::Gate::Answer answer,
+                              UntilAnswered<server::Gate::Answer>(ask));
     const std::optional<worker::Token> token =
-        worker::TokenOf(AnswerFrom(*answer));
+        worker::TokenOf(AnswerFrom(answer));
     if (!token.has_value()) continue;
     worker::SettleValues(*token, chunks_);
     return *token;

@@ -33,7 +33,9 @@ namespace lockstep::simulation {
 //   PassSends      what is sent for a pass, and when
 //   TransferCalls  which calls start, are repeated, and end a pull or a push
 //   PushAnswers    which values of a push may be used
+//   LastAnswers    how long answers are awaited once training is over
 //   EarlyCall      whether a call for a token that was sent early counts
+//   RetryPause     which calls without values are repeated, and when
 //   TokenOf()      the meaning of the answers to waits, as WatchResultOf()
 class WorkerClient final : public worker::StepClient {
  public:
@@ -87,6 +89,7 @@ class WorkerClient final : public worker::StepClient {
           answers(push, num_servers) {}
 
     worker::PushAnswers answers;
+    bool given_up = false;  // its answers change nothing any more
   };
   struct Watch {
     bool over = false;
@@ -124,7 +127,14 @@ class WorkerClient final : public worker::StepClient {
   void SendPush(const Chunk& chunk, const std::shared_ptr<ActivePush>& push);
   void TakePush(const Chunk& chunk, const PushReply& answer,
                 worker::PushAnswers& answers);
+  // As those of Pushes and SyncClient.
+  bool AwaitAnswers(const worker::PushId& id);
+  bool TrainingIsOver(const worker::PushId& after) const;
   std::shared_ptr<TokenCall> SendTakeToken(const worker::PushId& after);
+  // As RepeatedCalls::CallUntilAnswered(), for the call that `attempt` makes.
+  template <typename Answer>
+  absl::StatusOr<Answer> UntilAnswered(
+      const std::function<absl::StatusOr<Answer>()>& attempt);
   void AskAboutStep(const PassId& pass, const std::shared_ptr<Watch>& watch);
   void EndWatch() {
     if (watch_) watch_->ended = true;

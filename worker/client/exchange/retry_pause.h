@@ -2,9 +2,12 @@
 #define LOCKSTEP_WORKER_CLIENT_EXCHANGE_RETRY_PAUSE_H_
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/base/passing_error.h"
 
 namespace lockstep::worker {
 
@@ -18,8 +21,10 @@ class RetryPause {
   static constexpr absl::Duration kFirst = absl::Milliseconds(100);
   static constexpr absl::Duration kLongest = absl::Milliseconds(300);
 
-  // Returns the pause after the next failure.
-  absl::Duration Next() {
+  // Returns the pause after `failure`, the next one; nullopt: the call must not
+  // be repeated.
+  std::optional<absl::Duration> After(const absl::Status& failure) {
+    if (!IsPassing(failure)) return std::nullopt;
     return std::exchange(next_, std::min(2 * next_, kLongest));
   }
 

@@ -28,6 +28,10 @@ std::optional<Token> TokenOf(const TokenAnswer& answer) {
   return std::nullopt;
 }
 
+bool EndsTraining(TokenAnswer::Outcome outcome) {
+  return outcome == TokenAnswer::Outcome::kFinished;
+}
+
 void SettleValues(const Token& token, HeldChunks& chunks) {
   if (token.kind == Token::Kind::kRedo) return;
   chunks.Settle(token.step, token.attempt);

@@ -32,6 +32,10 @@ struct TokenAnswer {
 // call must be repeated.
 std::optional<Token> TokenOf(const TokenAnswer& answer);
 
+// True if no step will be made any more: pushes that are not answered yet will
+// not count.
+bool EndsTraining(TokenAnswer::Outcome outcome);
+
 // Must be called with each token before the values in memory are used. Values
 // that answers to pushes have brought are those of an uncommitted step until a
 // token names the attempt that was committed.

@@ -27,6 +27,14 @@ TEST(TokenAnswerTest, TokenHasAllFieldsOfTheAnswer) {
   EXPECT_EQ(token->block, 4);
 }
 
+TEST(TokenAnswerTest, OnlyTheEndEndsTraining) {
+  EXPECT_TRUE(EndsTraining(Outcome::kFinished));
+  for (const Outcome other :
+       {Outcome::kToken, Outcome::kRedo, Outcome::kWait, Outcome::kOther}) {
+    EXPECT_FALSE(EndsTraining(other));
+  }
+}
+
 TEST(TokenAnswerTest, RedoNamesTheAttemptToPushFor) {
   const std::optional<Token> token =
       TokenOf({.outcome = Outcome::kRedo, .attempt = 2});

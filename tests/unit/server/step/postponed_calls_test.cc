@@ -1,4 +1,4 @@
-#include "server/rpc/postponed_calls.h"
+#include "server/step/postponed_calls.h"
 
 #include <vector>
 

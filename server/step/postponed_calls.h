@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_SERVER_RPC_POSTPONED_CALLS_H_
-#define LOCKSTEP_SERVER_RPC_POSTPONED_CALLS_H_
+#ifndef LOCKSTEP_SERVER_STEP_POSTPONED_CALLS_H_
+#define LOCKSTEP_SERVER_STEP_POSTPONED_CALLS_H_
 
 #include <cstdint>
 #include <functional>
@@ -55,4 +55,4 @@ class PostponedCalls {
 
 }  // namespace lockstep::server
 
-#endif  // LOCKSTEP_SERVER_RPC_POSTPONED_CALLS_H_
+#endif  // LOCKSTEP_SERVER_STEP_POSTPONED_CALLS_H_
