@@ -311,6 +311,11 @@ function(_lockstep_finish_test_program program)
   _lockstep_compile_together(${program} ${sources})
   get_target_property(dependencies ${program} LINK_LIBRARIES)
   _lockstep_kind_of_headers(kind ${dependencies})
+  get_target_property(optimised ${program} LOCKSTEP_OPTIMISED)
+  # Without precompiled headers, which are for sources that are not optimised.
+  if(optimised AND NOT LOCKSTEP_SANITIZE)
+    return()
+  endif()
   _lockstep_compile_quickly(${program})
   _lockstep_precompile_headers(${program} test ${kind})
 endfunction()
@@ -320,13 +325,15 @@ endfunction()
 #
 # THREADS: the test starts threads, though neither its sources nor its room do;
 # those that start threads are what the thread sanitizer can say something of.
+# OPTIMISED: the test calls libraries for so long that templates matter, which a
+# linker takes from a test's own objects before those of libraries.
 # PROGRAM: the sources belong to this test program, which several tests of one
 # folder share, and the test is the part that they define. A test alone is a
 # program of its name. The command of a test is kept in the global property
 # lockstep_command_of_NAME.
 function(lockstep_add_test name)
-  cmake_parse_arguments(ARG "THREADS" "TIMEOUT;PROGRAM" "SRCS;DEPS;LABELS;ARGS"
-                        ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;OPTIMISED" "TIMEOUT;PROGRAM"
+                        "SRCS;DEPS;LABELS;ARGS" ${ARGN})
   _lockstep_starts_threads(starts_threads "${ARG_LABELS}" ${ARG_SRCS})
   if(ARG_THREADS OR starts_threads)
     list(APPEND ARG_LABELS threads)
@@ -344,7 +351,8 @@ function(lockstep_add_test name)
     add_executable(${program} ${ARG_SRCS})
     _lockstep_configure(${program})
     set_target_properties(${program} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+      LOCKSTEP_OPTIMISED "${ARG_OPTIMISED}")
     # A deferred call reads its variables late; this names the program now.
     cmake_language(EVAL CODE "cmake_language(
       DEFER CALL _lockstep_finish_test_program [[${program}]])")

@@ -68,6 +68,16 @@ std::string ScoreCard(const Evaluation& score) {
               at);
 }
 
+// A program without a batch size need not say how many examples it has.
+std::string SpeedCard(const PageContents& contents) {
+  const JobStatus& status = contents.status;
+  const std::string steps = RateText(contents.steps_per_second);
+  if (status.examples_per_second <= 0) return Card("steps a second", steps, "");
+  return Card(absl::StrCat(EscapeHtml(status.example_unit), " a second"),
+              FormatCompact(status.examples_per_second),
+              absl::StrCat(steps, " steps a second"));
+}
+
 std::string Cards(const PageContents& contents) {
   const JobStatus& status = contents.status;
   std::string html = "<section id=\"cards\">";
@@ -87,11 +97,7 @@ std::string Cards(const PageContents& contents) {
   if (status.evaluation.has_value()) {
     absl::StrAppend(&html, ScoreCard(*status.evaluation));
   }
-  absl::StrAppend(
-      &html, Card(absl::StrCat(EscapeHtml(status.example_unit), " a second"),
-                  FormatCompact(status.examples_per_second),
-                  absl::StrCat(RateText(contents.steps_per_second),
-                               " steps a second")));
+  absl::StrAppend(&html, SpeedCard(contents));
   absl::StrAppend(&html, Card("learning rate",
                               FigureText(status.settings.learning_rate_now),
                               "of the next step"));

@@ -37,10 +37,7 @@ std::string ProgressLine(const JobStatus& status,
     if (status.has_loss()) {
       absl::StrAppend(&line, ", loss ", FormatFigure(status.loss, 4));
     }
-    // A program without a batch size need not say how many examples it has.
-    if (status.examples_per_second > 0) {
-      absl::StrAppend(&line, ", ", SpeedText(status));
-    }
+    AppendSpeed(status, line);
   }
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",

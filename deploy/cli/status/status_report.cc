@@ -30,10 +30,10 @@ std::string Headline(const JobStatus& status) {
 
 std::string Figures(const JobStatus& status) {
   if (status.step <= 0) return "no step yet";
-  const std::string loss =
-      !status.has_loss() ? "no loss yet"
+  std::string line = !status.has_loss()
+                         ? "no loss yet"
                          : absl::StrCat("loss ", FormatFigure(status.loss, 4));
-  std::string line = absl::StrCat(loss, ", ", SpeedText(status));
+  AppendSpeed(status, line);
   if (status.evaluation.has_value()) {
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",
                     status.evaluation->step);
@@ -204,9 +204,7 @@ std::string FormatDoneLine(const JobStatus& status) {
       absl::StrAppend(&line, " at step ", status.evaluation->step);
     }
   }
-  if (status.example_unit != "examples" && status.examples_per_second > 0) {
-    absl::StrAppend(&line, ", ", SpeedText(status));
-  }
+  if (status.example_unit != "examples") AppendSpeed(status, line);
   absl::StrAppend(&line, ", ", FormatSeconds(status.training_time));
   if (!status.reason.empty()) {
     absl::StrAppend(&line, "; ", Printable(status.reason));

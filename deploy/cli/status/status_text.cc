@@ -7,9 +7,11 @@
 
 namespace lockstep::cli {
 
-std::string SpeedText(const JobStatus& status) {
-  return absl::StrCat(FormatFigure(status.examples_per_second, 0), " ",
-                      Printable(status.example_unit), "/s");
+void AppendSpeed(const JobStatus& status, std::string& line) {
+  // A program without a batch size need not say how many examples it has.
+  if (status.examples_per_second <= 0) return;
+  absl::StrAppend(&line, ", ", FormatFigure(status.examples_per_second, 0), " ",
+                  Printable(status.example_unit), "/s");
 }
 
 std::string ScoreText(const Evaluation& evaluation) {

@@ -8,8 +8,8 @@
 
 namespace lockstep::cli {
 
-// Returns "52000 words/s".
-std::string SpeedText(const JobStatus& status);
+// Appends ", 52000 words/s"; nothing if the job does not count its examples.
+void AppendSpeed(const JobStatus& status, std::string& line);
 
 // Returns "test accuracy 0.8912", with ", AUC 0.9810" if there are two classes.
 std::string ScoreText(const Evaluation& evaluation);

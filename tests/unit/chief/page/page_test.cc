@@ -68,6 +68,17 @@ TEST(PageTest, SummaryIsThereWithoutScripts) {
             HasSubstr("<noscript><meta http-equiv=\"refresh\"")));
 }
 
+TEST(PageTest, AJobThatDoesNotCountItsExamplesShowsItsSteps) {
+  PageContents contents = SomeJob();
+  EXPECT_THAT(RenderPage(contents),
+              AllOf(HasSubstr("<span>steps a second</span><b>10"),
+                    Not(HasSubstr("<span>examples a second</span>"))));
+  contents.status.examples_per_second = 640;
+  EXPECT_THAT(RenderPage(contents),
+              AllOf(HasSubstr("<span>examples a second</span><b>640"),
+                    HasSubstr("steps a second</span>")));
+}
+
 TEST(PageTest, NothingIsLoadedFromElsewhere) {
   const std::string html = RenderPage(SomeJob());
   const std::regex reference("(src|href|action)=\"([^\"]*)\"");

@@ -148,6 +148,13 @@ TEST(WorkerSummaryTest, IsEmptyWithoutWorkers) {
   EXPECT_EQ(FormatWorkerSummary(JobStatus(), 80), "");
 }
 
+TEST(StatusReportTest, AJobThatDoesNotCountItsExamplesHasNoSpeed) {
+  JobStatus status = Sample();
+  status.examples_per_second = 0;
+  EXPECT_THAT(FormatStatusReport(status, 80),
+              HasSubstr("\nloss 0.3123, test accuracy 0.8912 at step 1000\n"));
+}
+
 TEST(StatusReportTest, SaysHowEveryMemberDoes) {
   EXPECT_EQ(
       FormatStatusReport(Sample(), 80),
