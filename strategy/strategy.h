@@ -216,6 +216,9 @@ class Strategy {
   }
 
   // True: every worker must create the variables; worker 0's values are used.
+  // Under kParameterServer the values of the first worker that reaches the
+  // chief are used, which may be any, and TrainedBy::Make() of the others waits
+  // for them.
   bool should_init() const { return true; }
   // True if this process writes checkpoints: that of worker 0. All workers must
   // read the variables for one, because reading a kOnRead variable waits for

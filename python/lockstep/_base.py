@@ -18,6 +18,19 @@ NO_TABLE, MOD, KEY = 0, 2, 3
 
 # Of one pass: the sums over all passes of a job must fit into 64 bits.
 _MOST_EXAMPLES = 2**31 - 1
+# Indices are of 64 bits.
+_MOST_OF_DATA = 2**63 - 1
+
+
+def _integer(name, value, least, most):
+    """Raises: TypeError: no integer; ValueError: it is out of bounds."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; give an integer") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}; it must be {least} to {most}")
+    return number
 
 
 def described(name, shape, dtype, initial=None, drawn=GIVEN, cut=NO_TABLE,
@@ -212,8 +225,10 @@ class BaseStep:
 
     def _indices(self, n, ahead=0):
         self._check_at_hand()
+        n = _integer("n", n, 0, _MOST_OF_DATA)
+        ahead = _integer("ahead", ahead, 0, 1)
         try:
-            return self._worker._examples(n, self._batch + operator.index(ahead))
+            return self._worker._examples(n, self._batch + ahead)
         except _native.EndOfInput:
             # The body of the loop goes on to its end, in vain.
             if ahead == 0:
@@ -229,15 +244,7 @@ class BaseStep:
     def _count(self, examples):
         if examples is None:
             return self._worker.batch_size
-        try:
-            count = operator.index(examples)
-        except TypeError:
-            raise TypeError(
-                f"examples is {examples!r}; give an integer") from None
-        if not 0 <= count <= _MOST_EXAMPLES:
-            raise ValueError(
-                f"examples is {count}; it must be 0 to {_MOST_EXAMPLES}")
-        return count
+        return _integer("examples", examples, 0, _MOST_EXAMPLES)
 
     def report(self, **figures):
         """Reports figures of this pass, for the job's status.

@@ -58,7 +58,10 @@ def describe(what, key, tensor, buffer):
         tensor = tensor.to(sent_dtype(tensor.dtype))
     if tensor.dtype not in _DTYPES:
         raise ValueError(f'{what} "{key}" is of {tensor.dtype}; it must be '
-                         "float32, float16, bfloat16 or float64")
+                         "float32, float16, bfloat16 or float64"
+                         + ("; keep the pairs that torch.view_as_real() gives, "
+                            "and compute with view_as_complex() of them"
+                            if tensor.is_complex() else ""))
     check_values(what, key, tensor)
     if tensor.layout is not torch.strided:
         raise ValueError(f'{what} "{key}" has the layout {tensor.layout}; it '

@@ -73,7 +73,9 @@ tell("H", lambda: lockstep.Worker({3: torch.zeros(2).numpy()}))
 tell("I", lambda: lockstep.Worker({}, chief_wiat=3))
 tell("J", lambda: lockstep.Worker([torch.zeros(2).numpy()]))
 """)
-        self.expect(log, 'A ValueError: parameter "w" is of torch.complex64',
+        self.expect(log, 'A ValueError: parameter "w" is of torch.complex64; it '
+                    "must be float32, float16, bfloat16 or float64; keep the "
+                    "pairs that torch.view_as_real() gives",
                     'B ValueError: the model has no parameter with elements',
                     "C ValueError: the model has no parameter",
                     'D ValueError: buffers is "sum"',
@@ -151,6 +153,8 @@ for step in worker.steps():
         tell("C", lambda: step.backward(model(), examples=-1))
         tell("D", lambda: step.indices(0))
         tell("Dx", lambda: step.indices(10.7))
+        tell("Dy", lambda: step.indices(10**30))
+        tell("Dz", lambda: step.indices(100, ahead=2))
         tell("E", lambda: step.backward(torch.zeros(())))
         tell("Ex", lambda: step.push(torch.ones(2)))
         model.zero_grad()
@@ -173,7 +177,10 @@ print("alive")
         self.expect(log, "two RuntimeError: this process is a worker already",
                     "A ValueError: the loss must be a tensor of one element",
                     "B ValueError", "C ValueError: examples is -1",
-                    "D ValueError", "Dx TypeError", "E RuntimeError",
+                    "D ValueError", "Dx TypeError: n is 10.7; give an integer",
+                    f"Dy ValueError: n is {10**30}; it must be 0 to",
+                    "Dz ValueError: ahead is 2; it must be 0 to 1",
+                    "E RuntimeError",
                     "Ex TypeError: loss is tensor([1., 1.]); give a number",
                     "F RuntimeError: step 0 is",
                     "G RuntimeError", "I RuntimeError",
