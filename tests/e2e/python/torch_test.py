@@ -139,10 +139,12 @@ class TorchWorkerTest(unittest.TestCase):
             ["learning_rate=1e-3", "optimizer.kind=ADAM_TORCH",
              "optimizer.weight_decay=0.01"], clip=1.45)
 
-    def test_adamw_with_clipping_equals_one_process(self):
+    def test_adamw_with_clipping_and_exempt_biases_equals_one_process(self):
         self.check_equals_one_process(
-            lambda p: torch.optim.AdamW(p, lr=1e-3),
-            ["learning_rate=1e-3", "optimizer.kind=ADAMW"], clip=1.45)
+            lambda p: torch.optim.AdamW([{
+                "params": [w], "weight_decay": 2.0 * (w.dim() > 1)} for w in p]),
+            ["learning_rate=1e-3", "optimizer.kind=ADAMW", "optimizer."
+             "weight_decay=2", "optimizer.weight_decay_exempt=*bias"], clip=1.45)
 
     def test_cosine_with_warm_up_equals_one_process(self):
         # LambdaLR calls for the rate of the next step.
