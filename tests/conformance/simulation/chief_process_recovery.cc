@@ -66,7 +66,7 @@ absl::Status ChiefProcess::Group::Transfer(
 }
 
 void ChiefProcess::OnLeftOut(int server, const absl::Status& why) {
-  if (!IsPassing(why)) ++job_.left_out;
+  if (!IsPassing(why)) ++job_.tally.left_out;
   if (job_.Has(PlantedBug::kBrokenMirrorIsAwaited)) return;
   driver_.deaths().LeaveOut(server, why);
 }

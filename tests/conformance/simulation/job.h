@@ -113,6 +113,28 @@ struct Options {
 class ChiefProcess;
 class ServerProcess;
 
+// How often something rare has happened.
+struct Tally {
+  int64_t redone = 0;       // ps task 0 told a worker that its step begins anew
+  int64_t replaced = 0;     // a member of a step, on a server
+  int64_t held_up = 0;      // an update had to wait for readers
+  int64_t late_copies = 0;  // a value was overwritten before it was copied
+  int64_t left_out = 0;     // a mirror that could not open its state
+  int64_t postponed = 0;    // a pull or push waited for a commit
+  int64_t given_up = 0;     // a push was not answered though training was over
+
+  Tally& operator+=(const Tally& other) {
+    redone += other.redone;
+    replaced += other.replaced;
+    held_up += other.held_up;
+    late_copies += other.late_copies;
+    left_out += other.left_out;
+    postponed += other.postponed;
+    given_up += other.given_up;
+    return *this;
+  }
+};
+
 // Job is the state that the processes of a simulated job share: the cluster,
 // and everything that outlives a process.
 struct Job {
@@ -159,16 +181,7 @@ struct Job {
   std::string id = "job";
   uint64_t last_incarnation = 0;
   std::map<int64_t, Checkpoint> checkpoints;  // by step
-  // How often ps task 0 has told a worker that its step begins anew, and how
-  // often a member of a step was replaced on a server.
-  int64_t redone = 0;
-  int64_t replaced = 0;
-  // How often an update had to wait for readers.
-  int64_t held_up = 0;
-  // How often a worker found a value overwritten before it had copied it.
-  int64_t late_copies = 0;
-  // How often a chief has left out a mirror that could not open its state.
-  int64_t left_out = 0;
+  Tally tally;
   // How often checkpoints in the making have been removed.
   int64_t unfinished_removed = 0;
 

@@ -308,7 +308,7 @@ class ElasticMirrorsTest : public ::testing::Test {
   static void UntilBrokenHasEnded(Script& script) {
     script.Until("the broken mirror to end",
                  [&script] { return !script.IsThere(MirrorOf(script, 2)); });
-    EXPECT_GE(script.job().left_out, 1);
+    EXPECT_GE(script.job().tally.left_out, 1);
     EXPECT_FALSE(script.IsThere(script.job().worker_place(2)));
   }
 
@@ -417,7 +417,7 @@ TEST_P(StallTest, MemberThatHangsIsReplacedByABackup) {
   script_.Hang(script_.job().worker_place(0), absl::Seconds(60));
   script_.For(absl::Seconds(5));
   EXPECT_GT(script_.job().promises.committed(), step);
-  EXPECT_GT(script_.job().replaced, 0);
+  EXPECT_GT(script_.job().tally.replaced, 0);
   EXPECT_THAT(script_.Finish(), IsEmpty());
 }
 
@@ -432,8 +432,8 @@ TEST_P(QuietTest, EveryStepTakesOneAttemptWhereNothingGoesWrong) {
     script.StartAll();
     EXPECT_THAT(script.Finish(), IsEmpty());
     EXPECT_EQ(script.job().promises.committed(), GetParam().steps);
-    EXPECT_EQ(script.job().redone, 0);
-    EXPECT_EQ(script.job().replaced, 0);
+    EXPECT_EQ(script.job().tally.redone, 0);
+    EXPECT_EQ(script.job().tally.replaced, 0);
   }
 }
 

@@ -74,7 +74,7 @@ void ServerProcess::BeforeEvent() {
 void ServerProcess::UpdateReturnedParts() {
   auto& returned = host_.returned_parts();
   while (const auto part = returned.PopFor(absl::ZeroDuration())) {
-    ++job_.held_up;
+    ++job_.tally.held_up;
     job_.world.AfterFor(number_, absl::ZeroDuration(), [this, part = *part] {
       if (server::Shard* open = shard()) {
         Send(control_.Settle(*open, open->engine().PartReturned(part)));
@@ -267,6 +267,7 @@ bool ServerProcess::Postpone(server::Shard& open, int64_t step,
                       std::move(go_on))) {
     return false;
   }
+  ++job_.tally.postponed;
   job_.world.AfterFor(
       number_, server::kLongestCommitWait + server::kLookForOldCalls, [this] {
         postponed_.EndOld(job_.world.Now() - server::kLongestCommitWait);
@@ -284,7 +285,7 @@ void ServerProcess::SendTokens(
       job_.promises.OnToken(answer.step);
       job_.compatible.OnToken(answer.step);
     }
-    if (answer.outcome == server::Gate::Outcome::kRedo) ++job_.redone;
+    if (answer.outcome == server::Gate::Outcome::kRedo) ++job_.tally.redone;
     call.mapped()(answer);
   }
 }

@@ -211,7 +211,7 @@ absl::StatusOr<chief::ShardCalls::Replaced> ServerProcess::ReplaceMember(
   absl::StatusOr<server::ChiefCommands::Replaced> replaced =
       control_.ReplaceMember(ChiefOf(chief), worker, step, attempt);
   LOCKSTEP_RETURN_IF_ERROR(Obeyed(chief, replaced.status()));
-  if (replaced->by.has_value()) ++job_.replaced;
+  if (replaced->by.has_value()) ++job_.tally.replaced;
   Send(std::move(replaced->ready));
   return *replaced;
 }

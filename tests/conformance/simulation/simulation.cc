@@ -338,11 +338,7 @@ Simulation::Result Simulation::Run() {
   result_.trace.assign(world_.trace().begin(), world_.trace().end());
   result_.events = world_.events();
   result_.went_back = job_.promises.history();
-  result_.redone = job_.redone;
-  result_.replaced = job_.replaced;
-  result_.held_up = job_.held_up;
-  result_.late_copies = job_.late_copies;
-  result_.left_out = job_.left_out;
+  result_.tally = job_.tally;
   Clear();
   return result_;
 }

@@ -27,11 +27,7 @@ class Simulation final : private Cluster {
     int kills = 0;
     int losses = 0;  // of a server's state
     int went_back = 0;
-    int64_t redone = 0;    // as in Job
-    int64_t replaced = 0;  // as in Job
-    int64_t held_up = 0;   // likewise
-    int64_t late_copies = 0;
-    int64_t left_out = 0;  // as in Job
+    Tally tally;
   };
 
   Simulation(const Options& options, uint64_t seed, bool tracing = false);

@@ -148,11 +148,7 @@ struct Sum {
   int64_t kills = 0;
   int64_t losses = 0;
   int64_t went_back = 0;
-  int64_t redone = 0;
-  int64_t replaced = 0;
-  int64_t held_up = 0;
-  int64_t late_copies = 0;
-  int64_t left_out = 0;
+  Tally tally;
 };
 
 Sum RunMany(uint64_t first, uint64_t last, uint64_t stride) {
@@ -163,11 +159,7 @@ Sum RunMany(uint64_t first, uint64_t last, uint64_t stride) {
     sum.kills += result.kills;
     sum.losses += result.losses;
     sum.went_back += result.went_back;
-    sum.redone += result.redone;
-    sum.replaced += result.replaced;
-    sum.held_up += result.held_up;
-    sum.late_copies += result.late_copies;
-    sum.left_out += result.left_out;
+    sum.tally += result.tally;
     if (result.broken.empty()) continue;
     ++sum.broken;
     if (sum.failed == 0) sum.failed = seed;
@@ -204,29 +196,30 @@ TEST(SimulationTest, PromisesHoldWhateverHappens) {
     all.kills += sum.kills;
     all.losses += sum.losses;
     all.went_back += sum.went_back;
-    all.redone += sum.redone;
-    all.replaced += sum.replaced;
-    all.held_up += sum.held_up;
-    all.late_copies += sum.late_copies;
-    all.left_out += sum.left_out;
+    all.tally += sum.tally;
     all.broken += sum.broken;
   }
+  const Tally& rare = all.tally;
   std::cout << schedules << " schedules, " << all.events << " events, "
             << all.kills << " kills, " << all.losses << " states lost, "
-            << all.went_back << " times back to a checkpoint, " << all.redone
-            << " redone, " << all.replaced << " replaced, " << all.held_up
-            << " updates held up, " << all.late_copies << " late copies, "
-            << all.left_out << " mirrors left out, " << all.broken
-            << " broken\n";
+            << all.went_back << " times back to a checkpoint, " << rare.redone
+            << " redone, " << rare.replaced << " replaced, " << rare.held_up
+            << " updates held up, " << rare.late_copies << " late copies, "
+            << rare.left_out << " mirrors left out, " << rare.postponed
+            << " calls postponed, " << rare.given_up << " pushes given up, "
+            << all.broken << " broken\n";
   // The schedules were no walk in the park.
-  EXPECT_GT(all.kills, static_cast<int64_t>(schedules / 3));
-  EXPECT_GT(all.went_back, static_cast<int64_t>(schedules / 100));
-  EXPECT_GT(all.redone, static_cast<int64_t>(schedules / 100));
+  const auto count = static_cast<int64_t>(schedules);
+  EXPECT_GT(all.kills, count / 3);
+  EXPECT_GT(all.went_back, count / 100);
+  EXPECT_GT(rare.redone, count / 100);
   // About 1 of 2000; a run under sanitizers is too short to need one.
-  EXPECT_GE(all.replaced, static_cast<int64_t>(schedules / 5000));
-  EXPECT_GE(all.held_up, static_cast<int64_t>(schedules / 200));
-  EXPECT_GE(all.late_copies, static_cast<int64_t>(schedules / 2000));
-  EXPECT_GE(all.left_out, static_cast<int64_t>(schedules / 5000));
+  EXPECT_GE(rare.replaced, count / 5000);
+  EXPECT_GE(rare.held_up, count / 200);
+  EXPECT_GE(rare.late_copies, count / 2000);
+  EXPECT_GE(rare.left_out, count / 5000);
+  EXPECT_GT(rare.postponed, count);
+  EXPECT_GE(rare.given_up, count / 200);
 }
 
 }  // namespace

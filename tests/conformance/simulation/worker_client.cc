@@ -99,7 +99,7 @@ bool WorkerClient::Take(const Chunk& chunk, const LentValue& lent) {
     job_.promises.Break(
         absl::StrCat("a value cannot be copied: ", copied.ToString()));
   }
-  if (!copied.ok()) ++job_.late_copies;
+  if (!copied.ok()) ++job_.tally.late_copies;
   return copied.ok() || job_.Has(PlantedBug::kOldCopyCounts);
 }
 
@@ -295,6 +295,7 @@ bool WorkerClient::AwaitAnswers(const worker::PushId& id) {
   while (!ended()) {
     if (last.GivesUp(TrainingIsOver(id), job_.world.Now())) {
       push_->given_up = true;
+      ++job_.tally.given_up;
       return false;
     }
     waiting_.UntilOrFor(worker::LastAnswers::kLongest, ended);
