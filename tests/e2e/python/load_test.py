@@ -50,6 +50,27 @@ class LoadTest(unittest.TestCase):
                                     'buffer "running_mean" is on the device "meta'):
             shared_buffers(norm)
 
+    def test_a_damaged_checkpoint_is_not_loaded(self):
+        with TorchJob(workers=1, sets=["train_steps=6",
+                                       "learning_rate=0.1"]) as job:
+            job.start_worker(0, WORKER)
+            self.assertEqual(job.wait("worker", 0), 0, job.log("worker", 0))
+            directory = job.path("checkpoints")
+            model = torch.nn.Linear(1, 1, bias=False)
+            self.assertEqual(lockstep.torch.load(model, directory), 6)
+            self.assertAlmostEqual(model.weight.item(), 0.9 ** 6, places=5)
+            file = f"{directory}/step-00000006/model.safetensors"
+            with open(file, "r+b") as f:
+                f.seek(-1, os.SEEK_END)
+                last = f.read(1)
+                f.seek(-1, os.SEEK_END)
+                f.write(bytes([last[0] ^ 1]))
+            with self.assertRaisesRegex(ValueError, "sha256 is .* use another"):
+                lockstep.torch.load(model, directory)
+            for other in (os.path.dirname(file), file, file + "/none"):
+                with self.assertRaisesRegex(FileNotFoundError, "give the chec"):
+                    lockstep.torch.load(model, other)
+
     def test_a_model_on_the_meta_device_is_not_loaded(self):
         saved = {"weight": ones(2, 3), "bias": ones(2)}
         model = torch.nn.Linear(3, 2)
