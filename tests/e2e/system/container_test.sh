@@ -96,7 +96,7 @@ prepare_secure_pods() {
     --out "$work/certs"
   mkdir "$work/volumes/tls"
   cp -rL "$work"/certs/*-[0-9] "$work/volumes/tls"
-  make_pods overlays/tls 1000
+  make_pods overlays/tls 600
   local group
   group=$(sed -n 's/^ *fsGroup: *//p' "$work/all.yaml" | sort -u)
   chgrp -R "$group" "$work/volumes/tls"
@@ -146,7 +146,7 @@ train_to_the_end() {
   # shellcheck disable=SC2046
   ends_with 0 $(names)
   chief_says 'resumed from the checkpoint of step'
-  chief_says 'done at step 1000'
+  chief_says 'done at step 600'
 }
 
 # prepare_mirrors WORKERS COMMAND...: the pods that the command makes for a cluster
@@ -185,9 +185,9 @@ phase "a job in pods that is stopped" stop_pods
 phase "the pods' manifests, with certificates" prepare_secure_pods
 phase "the same job to its end, with certificates" train_to_the_end
 phase "the manifests of pods without servers" \
-  prepare_mirrors 2 make_pods overlays/mirrors 1000
+  prepare_mirrors 2 make_pods overlays/mirrors 500
 phase "a job in pods with copies of the variables" \
-  train_in_mirrors 1000 fashion-worker-1-worker 2
+  train_in_mirrors 500 fashion-worker-1-worker 2
 phase "the pods of a TFJob without servers" prepare_mirrors 1 make_operator_pods
 phase "that job" train_in_mirrors 400 fashion-worker-0-tensorflow 1
 phases

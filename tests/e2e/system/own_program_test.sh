@@ -56,7 +56,7 @@ has_a_home() {
 }
 
 prepare() {
-  prepare_pods overlays/own-program 4000
+  prepare_pods overlays/own-program 2500
   mkdir -m 777 "$work/volumes/tmp"
   grep -q 'image: localhost/trainer:test' "$work/pods.yaml"
 }
@@ -73,7 +73,7 @@ train() {
   until_true "another process of $worker" is_another "$worker" "$killed"
   # shellcheck disable=SC2046  # names are words
   ends_with 0 $(names)
-  chief_says 'done at step 4000'
+  chief_says 'done at step 2500'
   "$lockstep" export --checkpoints "$work/volumes/checkpoints/fashion" \
     --out "$work/model.safetensors"
   [ -s "$work/model.safetensors" ] || fail "no model"

@@ -174,7 +174,7 @@ kill_worker() {
 check_mirrors() {
   local job=/etc/lockstep/mirrors operator=() state=/run/lockstep/worker-mirrors.1
   local units=(lockstep-worker@mirrors.{0,1} lockstep-chief@mirrors)
-  write_job 3000 30 --ps 0 --workers 2
+  write_job 1000 30 --ps 0 --workers 2
   sed -i '/^replicas_to_aggregate/d; /^total_num_replicas/d
     s|checkpoints/fashion_mnist|checkpoints/mirrors|
     $a strategy { kind: MULTI_WORKER_MIRRORED }' "$job/job.textproto"
@@ -188,8 +188,8 @@ check_mirrors() {
   chief_log | grep 'ps 2 has lost its state: takes the state of step' ||
     fail "it took no state from another worker"
   ! chief_log | grep 'resumed from the checkpoint of step' || fail "steps are lost"
-  chief_log | grep 'done at step 3000' || fail "the job is not done"
-  [ -e /var/lib/lockstep/checkpoints/mirrors/step-00003000/model.safetensors ] ||
+  chief_log | grep 'done at step 1000' || fail "the job is not done"
+  [ -e /var/lib/lockstep/checkpoints/mirrors/step-00001000/model.safetensors ] ||
     fail "there is no checkpoint"
   rm -r "$job"
 }
