@@ -1,6 +1,7 @@
 """Builds a stranger's program against one installed component."""
 
 import os
+import re
 import subprocess
 
 from local_job import BIN
@@ -16,21 +17,29 @@ def run(*command):
     return done.stdout
 
 
-def headers_that_need_others(prefix):
-    """Returns the installed headers that do not compile alone."""
+def headers_that_need_others(prefix, folder):
+    """Returns the installed headers that need other headers of ours to be
+    included before them. Those of other libraries, which take all of the
+    compiler's time, are compiled once, for all."""
     include = os.path.join(prefix, "include/lockstep")
-    compiler = os.environ.get("CXX", "c++")
-    failed = []
-    for folder, _, files in os.walk(include):
-        for header in files:
-            path = os.path.join(folder, header)
-            done = subprocess.run(
-                [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
-                 "-Wpedantic", "-Wshadow", "-Werror", "-I", include, "-include",
-                 path, "-x", "c++", os.devnull], capture_output=True)
-            if done.returncode != 0:
-                failed.append(os.path.relpath(path, include))
-    return failed
+    headers = sorted(os.path.join(where, file)
+                     for where, _, files in os.walk(include) for file in files)
+    foreign = set()
+    for header in headers:
+        with open(header) as file:
+            foreign.update(re.findall('^#include (<.*>|"absl/.*")',
+                                      file.read(), re.MULTILINE))
+    others = os.path.join(folder, "others.h")
+    with open(others, "w") as file:
+        file.writelines(f"#include {each}\n" for each in sorted(foreign))
+    compiler = [os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra",
+                "-Wpedantic", "-Wshadow", "-Werror", "-I", include]
+    run(*compiler, "-x", "c++-header", others, "-o", others + ".gch")
+    return [os.path.relpath(header, include) for header in headers
+            if subprocess.run(
+                [*compiler, "-fsyntax-only", "-include", others, "-include",
+                 header, "-x", "c++", os.devnull],
+                capture_output=True).returncode != 0]
 
 
 def build(component, folder, needs=()):

@@ -21,7 +21,8 @@ class InstalledStrategyTest(unittest.TestCase):
             self.assertEqual(output, "sums 6 6 slope 3.000\n")
             self.trains_in_processes(program)
             prefix = os.path.join(folder, "prefix")
-            self.assertEqual(installed.headers_that_need_others(prefix), [])
+            self.assertEqual(
+                installed.headers_that_need_others(prefix, folder), [])
 
     def test_the_page_builds_what_it_installs(self):
         page = os.path.join(os.environ["LOCKSTEP_SOURCE"], "strategy/README.md")
