@@ -6,12 +6,12 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/tensor_message.h"
+#include "worker/client/exchange/call_deadline.h"
 #include "worker/client/exchange/retry_pause.h"
 
 namespace lockstep::worker {
 namespace {
 
-constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
@@ -19,7 +19,7 @@ constexpr absl::Duration kReportEvery = absl::Seconds(5);
 std::shared_ptr<RepeatedCalls::Call> RepeatedCalls::Start(
     const std::string& method, const grpc::ByteBuffer& request) {
   auto call = std::make_shared<Call>();
-  channel_.Call(ServerChannel::Size::kSmall, method, request, kCallDeadline,
+  channel_.Call(ServerChannel::Size::kSmall, method, request, CallDeadline(0),
                 [call](absl::Status status, grpc::ByteBuffer answer) {
                   call->status = std::move(status);
                   call->answer = std::move(answer);

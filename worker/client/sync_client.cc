@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/text/duration_text.h"
 #include "common/wire/tensor_message.h"
+#include "worker/client/exchange/call_deadline.h"
 #include "worker/client/exchange/token_answer.h"
 
 namespace lockstep::worker {
@@ -18,7 +19,6 @@ namespace {
 constexpr char kAnnounce[] = "/lockstep.v1.SyncService/Announce";
 constexpr char kTakeToken[] = "/lockstep.v1.SyncService/TakeToken";
 
-constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 TokenAnswer::Outcome OutcomeOf(const v1::TakeTokenResponse& response) {
@@ -137,7 +137,7 @@ void SyncClient::Watch(const PassId& pass) {
 void SyncClient::AskAboutStep(const std::shared_ptr<StepWatch>& watch) {
   PassFaultPoint(FaultPoint::kWorkerWatchSend);
   watch->channel.Call(
-      ServerChannel::Size::kSmall, kTakeToken, watch->request, kCallDeadline,
+      ServerChannel::Size::kSmall, kTakeToken, watch->request, CallDeadline(0),
       [watch](const absl::Status& status, const grpc::ByteBuffer& answer) {
         PassFaultPoint(FaultPoint::kWorkerWatchAnswered);
         v1::TakeTokenResponse response;

@@ -11,6 +11,7 @@
 #include "server/step/longest_waits.h"
 
 namespace lockstep::simulation {
+
 ServerProcess::ServerProcess(Job& job, int server, Fault fault)
     : job_(job),
       server_(server),
