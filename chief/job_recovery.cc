@@ -16,7 +16,7 @@ namespace {
 // The time that a round waits for a worker that sends nothing, and between two
 // checks.
 constexpr absl::Duration kGivenValuesWait = absl::Seconds(3);
-constexpr absl::Duration kGivenValuesPoll = absl::Milliseconds(20);
+constexpr absl::Duration kPoll = absl::Milliseconds(20);
 
 }  // namespace
 
@@ -72,14 +72,19 @@ OnTransferred JobRecovery::Watch(std::string what) {
       [this](const std::string& text) { return OnWorking(text); });
 }
 
-void JobRecovery::OnStartFrom(const RecoveryPlan& plan, bool first) {
+absl::Status JobRecovery::OnStartFrom(const RecoveryPlan& plan, bool first) {
   went_back_ = plan.action == RecoveryPlan::Action::kGoBack ||
                parts_.members.HasTakenOver();
   JobActions actions;
   const absl::Time until = parts_.driver.OnStartFrom(
       plan, first, LatestStep().value_or(-1), actions);
   carrier_.Carry(actions);
-  absl::SleepFor(until - parts_.clock.Now());  // none if InfinitePast()
+  while (parts_.clock.Now() < until) {  // not if it is InfinitePast()
+    LOCKSTEP_RETURN_IF_ERROR(
+        OnWorking("a heartbeat of each worker of an earlier chief"));
+    absl::SleepFor(std::min(kPoll, until - parts_.clock.Now()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<SafetensorsReader>>
@@ -100,7 +105,7 @@ JobRecovery::AwaitGivenValues(const StateMap& map) {
     if (parts_.clock.Now() >= until && whom == parts_.given_values.Progress()) {
       return absl::UnavailableError(absl::StrCat("they wait for ", whom));
     }
-    absl::SleepFor(kGivenValuesPoll);
+    absl::SleepFor(kPoll);
     LOCKSTEP_ASSIGN_OR_RETURN(values, parts_.given_values.Take());
   }
   return values;

@@ -98,7 +98,7 @@ class JobRecovery final : private RecoverySource {
   absl::Status OnWorking(const std::string& what) override
       ABSL_LOCKS_EXCLUDED(stop_mutex_);
   void OnEpoch(uint64_t epoch) override { parts_.status.SetEpoch(epoch); }
-  void OnStartFrom(const RecoveryPlan& plan, bool first) override;
+  absl::Status OnStartFrom(const RecoveryPlan& plan, bool first) override;
 
   // Places the model's parts on all servers of the cluster.
   absl::Status MakePlanOfAll();

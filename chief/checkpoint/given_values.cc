@@ -135,12 +135,12 @@ absl::Status GivenValues::Write(int worker, size_t variable, uint64_t offset,
         "the initial values of worker ", worker, " are not wanted"));
   }
   if (variable >= variables_.size() || !IsGiven(variables_[variable]) ||
-      bytes.size() > kMaxBlock) {
+      bytes.size() > kMaxGivenBlock) {
     return absl::InvalidArgumentError(absl::StrCat(
         "worker ", worker, " sent ", bytes.size(), " bytes for variable ",
         variable, " of ", variables_.size(),
         "; it must be one whose initializer is GIVEN, and a block at most ",
-        kMaxBlock, " bytes long"));
+        kMaxGivenBlock, " bytes long"));
   }
   const absl::Status status =
       writer_->WriteAt(variables_[variable].name, offset, bytes);

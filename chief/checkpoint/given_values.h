@@ -36,8 +36,6 @@ bool HasGivenValues(const std::vector<VariableSpec>& variables);
 // Threads: safe to share.
 class GivenValues {
  public:
-  static constexpr size_t kMaxBlock = size_t{1} << 20;  // bytes of one Write()
-
   // `directory` is that of checkpoints; empty: none.
   explicit GivenValues(std::string directory);
 

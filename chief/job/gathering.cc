@@ -65,4 +65,12 @@ Gathering::Turn Gathering::Look() {
   return Turn::kWaits;
 }
 
+void Gathering::LookForEnd(absl::Time since) {
+  // Not at each tick: a look lists a directory, which may be on a slow volume.
+  const absl::Time due = std::max(since + kAfterTheEnd, looked_ + kLookEvery);
+  if (context_.now <= due) return;
+  looked_ = context_.now;
+  context_.out.push_back(chief::LookForEnd{});
+}
+
 }  // namespace lockstep::chief

@@ -21,6 +21,12 @@ class Gathering {
     kEnded  // see result()
   };
 
+  // The time that a chief waits for members before it looks for a checkpoint of
+  // the last step: members that ended with the job do not come.
+  static constexpr absl::Duration kAfterTheEnd = absl::Seconds(10);
+  // The time between two such looks.
+  static constexpr absl::Duration kLookEvery = absl::Seconds(2);
+
   explicit Gathering(JobContext& context)
       : context_(context), began_(context.now) {}
 
@@ -31,6 +37,9 @@ class Gathering {
 
   // Decides from the members that have registered. Must be called at each tick.
   Turn Look();
+  // Orders a look for a checkpoint of the last step, if members have been
+  // awaited since `since` for long enough.
+  void LookForEnd(absl::Time since);
 
   // With kEnded: StoppedStatus(), or the reason why the job cannot begin.
   const absl::Status& result() const { return result_; }
@@ -44,6 +53,7 @@ class Gathering {
   JobContext& context_;
   absl::Time began_;
   absl::Time said_ = absl::InfinitePast();
+  absl::Time looked_ = absl::InfinitePast();
   bool has_model_ = false;
   absl::Status result_;
 };

@@ -51,6 +51,12 @@ struct JobContext {
   int64_t reached = 0;  // the step of the last StepReached
   int64_t redone = -1;  // of the last NoteRedone()
 
+  // Renews all leases if the last tick was long ago: after a suspension of this
+  // process, or a long round, the members' silence proves nothing.
+  void ForgiveSilence(absl::Time last_tick) {
+    if (now - last_tick > job.lease / 2) members.RenewAll(now);
+  }
+
   // `stop`; OK if no stop is wanted.
   absl::Status Stop() const { return stop.value_or(absl::OkStatus()); }
 

@@ -54,7 +54,7 @@ absl::Time JobDriver::next() const {
 void JobDriver::Handle(const Tick&) {}
 
 void JobDriver::RunTick() {
-  last_tick_ = context_.now;
+  context_.ForgiveSilence(std::exchange(last_tick_, context_.now));
   switch (phase_) {
     case Phase::kGathering:
       return Gather();
@@ -114,8 +114,7 @@ void JobDriver::Gather() {
 }
 
 void JobDriver::LookForEndSince(absl::Time since) {
-  if (steps_.opened() || BeginsAnew()) return;
-  if (context_.now - since > kAfterTheEnd) context_.out.push_back(LookForEnd{});
+  if (!steps_.opened() && !BeginsAnew()) gathering_.LookForEnd(since);
 }
 
 void JobDriver::Handle(const EndFound& event) {

@@ -54,9 +54,6 @@ class JobDriver {
     Beginning beginning = {};
     bool has_evaluator = false;  // and it can score
   };
-  // The time that a chief which finds a checkpoint of the last step waits for
-  // members: those that ended with the job do not come.
-  static constexpr absl::Duration kAfterTheEnd = absl::Seconds(10);
   // The time that members need to find a chief that was started again.
   static constexpr absl::Duration kTakeOver = absl::Seconds(2);
 

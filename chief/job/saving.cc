@@ -21,7 +21,7 @@ constexpr absl::Duration kStopPatience = absl::Seconds(5);
 
 Saving::Turn Saving::Begin(const absl::Status& trained) {
   trained_ = trained;
-  began_ = last_tick_ = context_.now;
+  began_ = context_.now;
   last_step_ = steps_.step();
   pause_ = kFirstPause;
   steps_.RestartTime(context_.now);
@@ -42,7 +42,7 @@ Saving::Turn Saving::BeginFailing(const absl::Status& failure) {
     return End(failure);
   }
   failing_ = failure;
-  began_ = last_tick_ = context_.now;
+  began_ = context_.now;
   if (away) return Turn::kServerAway;
   last_.Try(steps_.step(), steps_.committed_attempt(), steps_.round(),
             context_.out);
@@ -53,7 +53,7 @@ Saving::Turn Saving::TrainedAgain(const absl::Status& trained) {
   if (!trained.ok() && !absl::IsCancelled(trained)) return GiveUp(trained);
   if (!trained.ok()) trained_ = trained;
   // The time of the lost steps is no wait of the end.
-  began_ = last_tick_ = context_.now;
+  began_ = context_.now;
   pause_ = kFirstPause;
   Try();
   return Turn::kGoesOn;
@@ -126,11 +126,6 @@ Saving::Turn Saving::TriedBeforeFailing(const absl::Status& saved) {
 }
 
 Saving::Turn Saving::OnTick() {
-  // As in training: after a suspension the members' silence proves nothing.
-  if (context_.now - std::exchange(last_tick_, context_.now) >
-      context_.job.lease / 2) {
-    context_.members.RenewAll(context_.now);
-  }
   if (pauses_) return Pause();
   // A volume may hang, and members die meanwhile.
   deaths_.BuryAfterTraining();

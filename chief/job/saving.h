@@ -95,7 +95,6 @@ class Saving {
   std::optional<absl::Status> trained_;
   std::optional<absl::Status> failing_;
   absl::Time began_;
-  absl::Time last_tick_;
   int64_t last_step_ = 0;
   // Between attempts.
   bool pauses_ = false;

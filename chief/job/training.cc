@@ -125,11 +125,6 @@ void Training::OnReplace(const ReplaceAnswered& event) {
 }
 
 Training::Turn Training::OnTick() {
-  // If this process itself was suspended, the members' silence proves nothing.
-  if (context_.now - std::exchange(last_tick_, context_.now) >
-      context_.job.lease / 2) {
-    context_.members.RenewAll(context_.now);
-  }
   // Workers of an earlier chief have had a lease to send a heartbeat.
   if (context_.now - opened_ > context_.job.lease) {
     context_.members.GiveUpPredecessors();

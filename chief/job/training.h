@@ -42,8 +42,7 @@ class Training {
         deaths_(deaths),
         replacement_(num_servers),
         tuner_(context.job.stall_timeout),
-        push_tuner_(context.job.micro_batches_per_step),
-        last_tick_(context.now) {}
+        push_tuner_(context.job.micro_batches_per_step) {}
 
   // Begins when the servers are open for the first time.
   void Begin() { opened_ = context_.now; }
@@ -99,7 +98,6 @@ class Training {
   StallReplacement replacement_;
   BackupTuner tuner_;  // AUTO jobs
   PushTuner push_tuner_;
-  absl::Time last_tick_;
   absl::Time opened_ = absl::InfiniteFuture();
   absl::Time last_report_ = absl::InfinitePast();
   bool awaits_copy_ = false;  // the next step waits for a checkpoint's copy

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/job/replicas.h"
 
 namespace lockstep::chief {
@@ -22,8 +23,9 @@ GpuCounts::GpuCounts(const JobConfig& job)
     : must_be_equal_(HasReplicaOnEachGpu(job)) {}
 
 absl::Status GpuCounts::Add(int worker, int gpus,
-                            const std::function<bool(int worker)>& lives) {
-  if (!must_be_equal_) return absl::OkStatus();
+                            const std::function<bool(int worker)>& lives,
+                            absl::FunctionRef<absl::Status()> join) {
+  if (!must_be_equal_) return join();
   MutexLock lock(mutex_);
   for (const auto& [other, count] : counts_) {
     // A worker has one replica on its CPU as on one GPU.
@@ -38,17 +40,22 @@ absl::Status GpuCounts::Add(int worker, int gpus,
         std::max(1, std::min(gpus, count)),
         ", or CUDA_VISIBLE_DEVICES so that all workers see equally many"));
   }
+  // Under the lock: of two workers that join at once, the second is compared
+  // with the first.
+  LOCKSTEP_RETURN_IF_ERROR(join());
   counts_[worker] = gpus;
   return absl::OkStatus();
 }
 
 absl::Status GpuCounts::Add(const TaskId& task, int gpus,
-                            const MembershipTable& members) {
-  if (task.type != TaskType::kWorker) return absl::OkStatus();
-  return Add(task.index, gpus, [&members](int worker) {
+                            const MembershipTable& members,
+                            absl::FunctionRef<absl::Status()> join) {
+  if (task.type != TaskType::kWorker) return join();
+  const auto lives = [&members](int worker) {
     return members.Get({TaskType::kWorker, worker}).state ==
            MembershipTable::State::kAlive;
-  });
+  };
+  return Add(task.index, gpus, lives, join);
 }
 
 }  // namespace lockstep::chief

@@ -22,19 +22,22 @@ class GpuCounts {
  public:
   explicit GpuCounts(const JobConfig& job);
 
-  // Records that `worker` computes on `gpus` GPUs, 0 for its CPU. `lives`
-  // returns whether another worker is a member: workers that have gone are not
-  // compared.
+  // Calls `join`, and records that `worker` computes on `gpus` GPUs, 0 for its
+  // CPU, if that returned OK. `lives` returns whether another worker is a
+  // member: workers that have gone are not compared.
   //
-  //   kFailedPrecondition  a worker that lives has another number; nothing is
-  //                        recorded
+  //   kFailedPrecondition  a worker that lives has another number; `join` is
+  //                        not called
+  //   and the errors of `join`; in both cases nothing is recorded
   absl::Status Add(int worker, int gpus,
-                   const std::function<bool(int worker)>& lives)
+                   const std::function<bool(int worker)>& lives,
+                   absl::FunctionRef<absl::Status()> join)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // As above, with the live members of `members`. Tasks that are not workers
-  // are not compared.
-  absl::Status Add(const TaskId& task, int gpus, const MembershipTable& members)
+  // are not compared, and only join.
+  absl::Status Add(const TaskId& task, int gpus, const MembershipTable& members,
+                   absl::FunctionRef<absl::Status()> join)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/observe/progress_metrics.h"
 
 namespace lockstep::chief {
@@ -70,14 +69,12 @@ void AddDeaths(const MeasuredJob& measured, MetricFamilies& metrics) {
                   "Time that the job waited for servers that were away.",
                   absl::ToDoubleSeconds(job.losses.stood_still));
   for (const auto& [task, count] : DeathCounts(measured)) {
-    // "worker 1": the type and the index of TaskId::ToString(). A death of the
-    // chief is that of "chief".
-    const std::vector<std::string> words = absl::StrSplit(task, ' ');
+    // A death of the chief is that of "chief".
+    const TaskId dead =
+        TaskId::FromString(task).value_or(TaskId{TaskType::kChief, 0});
     metrics.Counter("lockstep_member_deaths_total",
                     "Deaths of this task that this chief has seen.",
-                    static_cast<double>(count),
-                    {{"task", words.front()},
-                     {"index", words.size() > 1 ? words.back() : "0"}});
+                    static_cast<double>(count), LabelsOf(dead));
   }
 }
 

@@ -110,13 +110,17 @@ absl::StatusOr<Sender> CoordinatorService::MemberOf(
   return sender;
 }
 
-void CoordinatorService::LogRefusal(const absl::Status& status) {
+absl::Status CoordinatorService::Logged(const absl::Status& status) {
+  // Other errors pass, or are told to a process that has been replaced.
+  if (!absl::IsFailedPrecondition(status)) return status;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  if (refusal_ == status.message() || now - refused_at_ < kRefusalEvery) return;
-  refusal_ = std::string(status.message());
-  refused_at_ = now;
-  spdlog::warn("refused: {}", refusal_);
+  if (refusal_ != status.message() && now - refused_at_ >= kRefusalEvery) {
+    refusal_ = std::string(status.message());
+    refused_at_ = now;
+    spdlog::warn("refused: {}", refusal_);
+  }
+  return status;
 }
 
 absl::Status CoordinatorService::HandleRegister(
@@ -130,13 +134,10 @@ absl::Status CoordinatorService::HandleRegister(
                                                  request.expected_job(),
                                                  request.again(),
                                                  request.gpus()};
-  const absl::Status meant = answers_.CheckIsMeant(registration);
-  if (!meant.ok()) {
-    LogRefusal(meant);
-    return meant;
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(const MemberAnswers::Registered registered,
-                            answers_.Register(registration, clock_.Now()));
+  LOCKSTEP_RETURN_IF_ERROR(Logged(answers_.CheckIsMeant(registration)));
+  const auto answer = answers_.Register(registration, clock_.Now());
+  LOCKSTEP_RETURN_IF_ERROR(Logged(answer.status()));
+  const MemberAnswers::Registered& registered = *answer;
   if (!registered.taken_out.empty()) {
     response.set_taken_out(registered.taken_out);
     return absl::OkStatus();
@@ -248,11 +249,15 @@ absl::Status CoordinatorService::HandleLeave(const Caller& caller,
   const std::string reason = CutText(request.reason());
   const bool repeated =
       members_.Get(sender.task).state == MembershipTable::State::kLeft;
-  LOCKSTEP_RETURN_IF_ERROR(answers_.Leave(sender, FromProto(request.cause()),
-                                          reason, progress, clock_.Now()));
-  // A member may repeat the call without end.
-  if (!repeated) spdlog::info("{} left: {}", sender.task.ToString(), reason);
-  return absl::OkStatus();
+  const absl::Status left = answers_.Leave(sender, FromProto(request.cause()),
+                                           reason, progress, clock_.Now());
+  // A member may repeat the call without end. A worker whose input ended has
+  // left, although it must repeat the call until the servers know.
+  if (!repeated &&
+      members_.Get(sender.task).state == MembershipTable::State::kLeft) {
+    spdlog::info("{} left: {}", sender.task.ToString(), reason);
+  }
+  return left;
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Register(

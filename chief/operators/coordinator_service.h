@@ -100,9 +100,9 @@ class CoordinatorService final
   absl::StatusOr<Sender> MemberOf(const Caller& caller,
                                   const v1::Identity& identity);
 
-  // Logs a refusal, which no operator would see otherwise: once if it is
-  // repeated, and at most one per second.
-  void LogRefusal(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns `status`, and logs it if it is a refusal, which no operator would
+  // see otherwise: once if it is repeated, and at most one per second.
+  absl::Status Logged(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status HandleChangeSettings(const v1::ChangeSettingsRequest& request,
                                     v1::ChangeSettingsResponse& response);
   absl::Status HandleRegister(const Caller& caller,

@@ -103,7 +103,8 @@ absl::Status MemberAnswers::CheckMember(const Sender& sender, absl::Time now) {
   return members_.Heartbeat(sender.task, sender.incarnation, nullptr, now);
 }
 
-absl::Status MemberAnswers::CheckIsMeant(const Registration& registration) {
+absl::Status MemberAnswers::CheckIsMeant(
+    const Registration& registration) const {
   const Sender& sender = registration.sender;
   if (registration.protocol != options_.protocol) {
     return OtherVersion(sender, registration.protocol,
@@ -116,8 +117,7 @@ absl::Status MemberAnswers::CheckIsMeant(const Registration& registration) {
         CutText(registration.expected_job), "\"; this chief runs \"",
         options_.job.name, "\"; check the chief's address"));
   }
-  if (!sender.job_id.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckJob(sender));
-  return gpus_.Add(sender.task, registration.gpus, members_);
+  return sender.job_id.empty() ? absl::OkStatus() : CheckJob(sender);
 }
 
 absl::StatusOr<MemberAnswers::Registered> MemberAnswers::Register(
@@ -130,7 +130,9 @@ absl::StatusOr<MemberAnswers::Registered> MemberAnswers::Register(
   if (IsHeld(part)) return Registered{std::string(part.message())};
   LOCKSTEP_RETURN_IF_ERROR(part);
   const MembershipTable::Member before = members_.Get(task);
-  LOCKSTEP_RETURN_IF_ERROR(members_.Register(task, incarnation, now));
+  LOCKSTEP_RETURN_IF_ERROR(gpus_.Add(task, registration.gpus, members_, [&] {
+    return members_.Register(task, incarnation, now);
+  }));
   const bool is_new = before.incarnation != incarnation ||
                       before.state != MembershipTable::State::kAlive;
   return Registered{"", is_new,
@@ -165,7 +167,10 @@ absl::StatusOr<MemberAnswers::Heard> MemberAnswers::Hear(
   if (absl::IsFailedPrecondition(heard)) return Twice(sender.task, heard);
   LOCKSTEP_RETURN_IF_ERROR(heard);
   // For a chief that was started again, and has taken the worker over.
-  gpus_.Add(sender.task, heartbeat.gpus, members_).IgnoreError();
+  gpus_
+      .Add(sender.task, heartbeat.gpus, members_,
+           [] { return absl::OkStatus(); })
+      .IgnoreError();
   Heard answer{status_table_.Get(now)};
   // Before, a restarted chief does not know yet which workers the job has.
   if (answer.job.state == JobState::kTraining) {

@@ -68,12 +68,12 @@ class MemberAnswers {
     bool again = false;             // it has been a member before
     int gpus = 0;                   // of a worker; 0: its CPU
   };
-  // Checks that the process means this job and can take part in it, and records
-  // its GPUs. Must succeed before Register(): a process of another job or
-  // version must learn that, and nothing else.
+  // Checks that the process means this job and can take part in it. Must
+  // succeed before Register(): a process of another job or version must learn
+  // that, and nothing else.
   //
-  //   kFailedPrecondition  another protocol, job or number of GPUs
-  absl::Status CheckIsMeant(const Registration& registration);
+  //   kFailedPrecondition  another protocol or job
+  absl::Status CheckIsMeant(const Registration& registration) const;
   struct Registered {
     // The reason for which the process must end and must not register again;
     // empty: it is a member.
@@ -81,7 +81,8 @@ class MemberAnswers {
     bool is_new = false;  // false: a member has repeated the call
     MemberJob job = {};
   };
-  //   as SettingsTable::CheckTakesPart() and MembershipTable::Register()
+  //   as SettingsTable::CheckTakesPart(), GpuCounts::Add() and
+  //   MembershipTable::Register()
   absl::StatusOr<Registered> Register(const Registration& registration,
                                       absl::Time now);
 

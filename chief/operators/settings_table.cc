@@ -44,13 +44,16 @@ absl::Status CheckRateOfFtrl(const JobConfig& job,
 
 absl::Status CheckRate(const JobConfig& job, const std::vector<DType>& types,
                        double rate) {
-  // Settings keep a factor for the schedule, so that factor must be finite,
-  // too.
-  const double scale = rate / job.learning_rate.base;
-  if (rate <= 0 || !std::isfinite(rate) || scale <= 0 ||
-      !std::isfinite(scale)) {
+  if (rate <= 0 || !std::isfinite(rate)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "learning_rate is ", rate, ", but must be a finite number above 0"));
+  }
+  // Settings keep a factor for the schedule.
+  const double scale = rate / job.learning_rate.base;
+  if (scale <= 0 || !std::isfinite(scale)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "learning_rate is ", rate, ", too far from that of the job file, ",
+        job.learning_rate.base, ": their ratio is ", scale));
   }
   const std::vector<OptimizerConfig> rules = OptimizersOf(job);
   std::vector<LearningRateConfig> rates = LearningRatesOf(job);

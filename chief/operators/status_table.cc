@@ -14,11 +14,6 @@ constexpr absl::Duration kRateWindow = absl::Seconds(5);
 // began.
 constexpr absl::Duration kHistoryWait = absl::Seconds(3);
 
-bool Final(JobState state) {
-  return state == JobState::kDone || state == JobState::kFailed ||
-         state == JobState::kStopped;
-}
-
 }  // namespace
 
 absl::Status StatusTable::Describe(
@@ -94,7 +89,7 @@ void StatusTable::StartTraining(int64_t global_step, absl::Time now) {
   paused_ = absl::ZeroDuration();
   Reach(global_step, now);
   if (first) DropScoresBeyond(NewestStep());
-  if (!Final(view_.state)) view_.state = JobState::kTraining;
+  if (!IsFinal(view_.state)) view_.state = JobState::kTraining;
 }
 
 // recent_ stays: the job has stood still since its last step.
@@ -216,7 +211,7 @@ void StatusTable::SetState(JobState state, const std::string& reason,
                            absl::Time now, bool hold) {
   MutexLock lock(mutex_);
   // Members may have read the final state already.
-  if (Final(view_.state)) return;
+  if (IsFinal(view_.state)) return;
   view_.hold = hold;
   view_.state = state;
   view_.since = now;

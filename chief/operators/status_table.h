@@ -13,20 +13,11 @@
 #include "common/base/mutex.h"
 #include "common/plan/example_shape.h"
 #include "common/plan/figure.h"
+#include "common/plan/job_state.h"
 #include "common/plan/plan.h"
 #include "common/plan/run_settings.h"
 
 namespace lockstep::chief {
-
-// The state of a job; see JobState in coordinator.proto.
-enum class JobState : int {
-  kStarting = 1,
-  kTraining = 2,
-  kFinishing = 3,
-  kDone = 4,
-  kFailed = 5,
-  kStopped = 6,
-};
 
 // StatusTable holds the public state of a job. The chief's loop writes it, and
 // the coordinator service reads it. The model's description goes the other way:

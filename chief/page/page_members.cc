@@ -187,7 +187,7 @@ std::string RenderServers(const PageContents& contents) {
   size_t shown = 0;
   size_t more = 0;
   for (const MemberStatus& member : contents.status.members) {
-    if (absl::StartsWith(member.task, "worker")) continue;
+    if (WorkerIndexOf(member).has_value()) continue;
     if (shown == kMostRows) {
       ++more;
       continue;

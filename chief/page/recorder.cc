@@ -119,7 +119,7 @@ void Recorder::Sample() {
     steps_per_second_ = sample.job.steps_per_second;
   }
   // The last sample is written at once: the process ends soon.
-  const bool final = sample.job.state >= JobState::kDone;
+  const bool final = IsFinal(sample.job.state);
   if (sample.job.state == JobState::kStarting || options_.directory.empty() ||
       (!final && sample.now - written_ < kWriteEvery)) {
     return;

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "common/text/figure_text.h"
 
 namespace lockstep::chief {
@@ -70,14 +68,9 @@ std::vector<WorkerRow> RankWorkers(const JobStatus& status,
   for (MemberStatus& member : WorkersOf(status)) {
     WorkerRow row;
     row.member = std::move(member);
-    absl::string_view number = row.member.task;
-    int index = -1;
-    if (absl::ConsumePrefix(&number, "worker ") &&
-        absl::SimpleAtoi(number, &index)) {
-      // A worker that has reported only once has no pace yet.
-      const auto pace = paces.find(index);
-      if (pace != paces.end()) row.pace = pace->second;
-    }
+    // A worker that has reported only once has no pace yet.
+    const auto pace = paces.find(WorkerIndexOf(row.member).value_or(-1));
+    if (pace != paces.end()) row.pace = pace->second;
     Judge(status.state == lockstep::JobState::kTraining, heartbeat_interval,
           row);
     rows.push_back(std::move(row));

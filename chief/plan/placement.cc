@@ -14,8 +14,6 @@
 namespace lockstep::chief {
 namespace {
 
-// The most elements of a model: no sum of their bytes overflows.
-constexpr int64_t kMaxElements = int64_t{1} << 56;
 // Every process holds a whole plan and receives it in one message.
 constexpr int64_t kMaxParts = int64_t{1} << 20;
 constexpr int64_t kMaxPartBytes = int64_t{1} << 30;

@@ -5,12 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/wire/epoch_bounds.h"
 
 namespace lockstep::chief {
 namespace {
-
-// More than one step can have attempts under one chief.
-constexpr int64_t kAttemptsOfAnEpoch = 1'000'000;
 
 // The reason why the server cannot continue from `step`; empty: it can.
 std::string Trouble(const ServerReport& report, bool in_place, int64_t step) {

@@ -87,7 +87,12 @@ absl::Status RecoveryRound::Decide(
     const Outcome& outcome) {
   // By the names of checkpoints only: reading a large one takes minutes, and a
   // job that continues from its servers' state need not wait for that.
-  decide(source_.LatestStep().value_or(-1));
+  const absl::StatusOr<int64_t> latest = source_.LatestStep();
+  // The servers may hold an older step than a checkpoint of a newer format.
+  if (first && absl::IsFailedPrecondition(latest.status())) {
+    return latest.status();
+  }
+  decide(latest.value_or(-1));
   if (outcome.plan.action == RecoveryPlan::Action::kResume) {
     return absl::OkStatus();
   }
@@ -234,7 +239,7 @@ absl::Status RecoveryRound::StartFrom(Outcome& outcome, bool first) {
   ShardCalls::Opening opening;
   opening.global_step = outcome.plan.step;
   const bool discard = outcome.plan.action == RecoveryPlan::Action::kGoBack;
-  source_.OnStartFrom(outcome.plan, first);
+  LOCKSTEP_RETURN_IF_ERROR(source_.OnStartFrom(outcome.plan, first));
   ExpireWorkers(discard || !first, outcome.plan.step);
   if (begins_attempt_) opening.attempt = FirstAttempt(servers_.epoch());
   if (discard) {

@@ -29,7 +29,8 @@ class RecoverySource {
 
   // The step of the newest complete checkpoint; -1: there is none. Reads no
   // contents. An error counts as none, unless servers must discard their state:
-  // then the error of WholeStep() counts.
+  // then the error of WholeStep() counts. In a chief's first round
+  // kFailedPrecondition, a checkpoint of a newer format, ends the round.
   virtual absl::StatusOr<int64_t> LatestStep() const = 0;
   // The step of the newest checkpoint whose contents are whole; -1: there is
   // none. Called before servers discard their state for a checkpoint: an error
@@ -89,8 +90,9 @@ class RecoverySource {
   // Called before all servers start from plan.step: from then on no later step
   // counts as seen, even if this round fails. In a chief's first round with
   // kGoBack the implementation must block until members of the previous chief
-  // have had time to register.
-  virtual void OnStartFrom(const RecoveryPlan& plan, bool first) = 0;
+  // have had time to register. An error, as a stop, ends the round: nothing is
+  // discarded yet.
+  virtual absl::Status OnStartFrom(const RecoveryPlan& plan, bool first) = 0;
 };
 
 // RecoveryRound brings all servers to one committed step and opens them: it

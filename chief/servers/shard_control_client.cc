@@ -15,6 +15,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
+#include "common/wire/epoch_bounds.h"
 #include "common/wire/tensor_message.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/impl/codegen/client_unary_call.h"
@@ -133,6 +134,12 @@ absl::StatusOr<uint64_t> ShardControlClient::TakeEpoch(uint64_t newer_than) {
         return stub_->TakeEpoch(context, request, &response);
       }));
   PassFaultPoint(FaultPoint::kChiefEpochAnswered);
+  if (response.epoch() <= newer_than || response.epoch() > kLargestEpoch) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "TakeEpoch was answered with epoch ", response.epoch(),
+        "; it must be above ", newer_than, " and at most ", kLargestEpoch,
+        ": check that the address is a ps_server's of this version"));
+  }
   return response.epoch();
 }
 
@@ -385,12 +392,13 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot(int64_t step) {
   PassFaultPoint(FaultPoint::kChiefSnapshotSend);
   int64_t done_bytes = -1;
   absl::Time moved = Clock::Real().Now();
-  do {
+  while (true) {
     grpc::ClientContext context;
     Prepare(context, kCallDeadline);
     response.Clear();
     LOCKSTEP_RETURN_IF_ERROR(
         FromServerStatus(stub_->BeginSnapshot(&context, request, &response)));
+    if (!response.has_working()) break;
     if (response.working().done_bytes() > done_bytes) {
       done_bytes = response.working().done_bytes();
       moved = Clock::Real().Now();
@@ -400,7 +408,7 @@ absl::StatusOr<ShardSnapshot> ShardControlClient::BeginSnapshot(int64_t step) {
                        response.working().total_bytes(), " bytes for ",
                        absl::FormatDuration(ShardCalls::kLongestStandstill)));
     }
-  } while (response.has_working());
+  }
   PassFaultPoint(FaultPoint::kChiefSnapshotAnswered);
   snapshot_step_ = response.global_step();
   return ShardSnapshot{response.global_step(),

@@ -104,8 +104,8 @@ void StepDriver::Ask(const SyncLoop::Actions& actions, JobActions& out) {
 void StepDriver::AskAgain(absl::Time now, JobActions& out) {
   for (const int server : retries_.TakeDue(now)) {
     SyncLoop::Actions actions = loop_->OnTakeAgain(server, step());
-    // The answer to the commit was lost. The take is repeated as well: if the
-    // commit was done, the server is at the next step and its answer says so.
+    // The answer to the commit was lost: the commit is repeated in place of the
+    // take, for whose answer the loop does not wait while it commits.
     if (server == 0) actions.commit = std::exchange(commit_again_, {});
     Ask(actions, out);
   }

@@ -1,8 +1,8 @@
 #include "chief/traces/chief_spans.h"
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include <optional>
+
+#include "common/cluster/task_id.h"
 
 namespace lockstep::chief {
 
@@ -26,15 +26,11 @@ void RecordCommit(SpanRecorder& spans, int64_t began, int64_t step,
 }
 
 void RecordDeath(SpanRecorder& spans, const std::string& task, int64_t step) {
-  absl::string_view index = task;
-  int worker = 0;
-  if (!absl::ConsumePrefix(&index, "worker ") ||
-      !absl::SimpleAtoi(index, &worker)) {
-    return;
-  }
+  const std::optional<TaskId> dead = TaskId::FromString(task);
+  if (!dead.has_value() || dead->type != TaskType::kWorker) return;
   const int64_t now = spans.Now();
   spans.Add({.kind = SpanKind::kDeath,
-             .peer = worker,
+             .peer = dead->index,
              .step = step,
              .begin = now,
              .end = now});

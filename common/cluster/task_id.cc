@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/flags/nearest_match.h"
 #include "common/text/excerpt.h"
 
@@ -42,6 +44,17 @@ std::string TaskTypeHint(absl::string_view name) {
 
 std::string TaskId::ToString() const {
   return absl::StrCat(TaskTypeName(type), " ", index);
+}
+
+std::optional<TaskId> TaskId::FromString(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> words =
+      absl::StrSplit(text, absl::MaxSplits(' ', 1));
+  const absl::StatusOr<TaskType> type = ParseTaskType(words.first);
+  int index = 0;
+  if (!type.ok() || !absl::SimpleAtoi(words.second, &index) || index < 0) {
+    return std::nullopt;
+  }
+  return TaskId{*type, index};
 }
 
 std::string TaskId::ToKey() const {

@@ -2,6 +2,7 @@
 #define LOCKSTEP_COMMON_CLUSTER_TASK_ID_H_
 
 #include <compare>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -37,7 +38,9 @@ struct TaskId {
   int index = 0;  // >= 0
 
   std::string ToString() const;  // "worker 1", for people
-  std::string ToKey() const;     // "worker:1", for labels and file names
+  // Parses ToString(); nullopt: `text` names no task.
+  static std::optional<TaskId> FromString(absl::string_view text);
+  std::string ToKey() const;  // "worker:1", for labels and file names
 
   // Orders by type, in the order of the enumeration, then by index.
   friend auto operator<=>(const TaskId&, const TaskId&) = default;

@@ -12,7 +12,7 @@ v1::RegisterRequest RegisterRequestOf(const ChiefClient::Options& options,
                                       bool again) {
   v1::RegisterRequest request;
   request.set_protocol_version(kProtocolVersion);
-  request.set_program_version("0.1.0");
+  request.set_program_version(LOCKSTEP_VERSION);
   request.set_address(options.own_address);
   request.set_expected_job(options.expected_job);
   request.set_again(again);

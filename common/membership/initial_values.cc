@@ -9,9 +9,6 @@
 namespace lockstep {
 namespace {
 
-// Bytes of values in one call: the chief's limit.
-constexpr size_t kBlock = size_t{1} << 20;
-
 absl::Status SendBlock(CoordinatorCalls& calls,
                        const v1::PutInitialValuesRequest& request,
                        absl::FunctionRef<bool()> is_over) {
@@ -42,8 +39,9 @@ absl::Status SendInitialValues(CoordinatorCalls& calls,
     LOCKSTEP_ASSIGN_OR_RETURN(const absl::Span<const std::byte> bytes,
                               values(v));
     request.set_variable(static_cast<int32_t>(v));
-    for (size_t offset = 0; offset < bytes.size(); offset += kBlock) {
-      const absl::Span<const std::byte> block = bytes.subspan(offset, kBlock);
+    for (size_t offset = 0; offset < bytes.size(); offset += kMaxGivenBlock) {
+      const absl::Span<const std::byte> block =
+          bytes.subspan(offset, kMaxGivenBlock);
       request.set_offset(offset);
       request.set_payload(block.data(), block.size());
       const absl::Status sent = SendBlock(calls, request, is_over);

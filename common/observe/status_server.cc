@@ -108,9 +108,8 @@ absl::StatusOr<std::unique_ptr<StatusServer>> StatusServer::Start(
   }
   auto listener = TcpListener::Listen(address, kConnections);
   if (!listener.ok()) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot serve the status on ", address,
-                     "; is the port taken, or the host another machine's?"));
+    return absl::UnavailableError(absl::StrCat("status address ", address, ": ",
+                                               listener.status().message()));
   }
   auto reader = RequestReader::Make();
   if (!reader.ok()) return reader.status();

@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_COMMON_PLAN_VARIABLE_SPEC_H_
 #define LOCKSTEP_COMMON_PLAN_VARIABLE_SPEC_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,6 +34,13 @@ struct Initializer {
 
   bool operator==(const Initializer&) const = default;
 };
+
+// The most bytes of given initial values in one message.
+inline constexpr size_t kMaxGivenBlock = size_t{1} << 20;
+
+// The most elements of a variable, and of a model: no sum of their bytes
+// overflows.
+inline constexpr int64_t kMaxElements = int64_t{1} << 56;
 
 // RowCut says if a variable is a table, and how its rows are spread over its
 // parts. A gradient of a table holds some of its rows, and workers read only

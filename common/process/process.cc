@@ -93,10 +93,17 @@ absl::Status ExitWithParent() {
   const pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have ended before prctl(), and then no signal would come.
-  // Process 1 adopts orphans, so it does not count as a parent.
-  if (getppid() != parent || parent == 1) {
+  if (getppid() != parent) {
     return absl::FailedPreconditionError(
         "--exit_with_parent: the parent process is gone");
+  }
+  // Process 1 adopts orphans, so it does not count as a parent.
+  if (parent == 1) {
+    return absl::FailedPreconditionError(
+        "--exit_with_parent: the parent process is gone, or is process 1; in "
+        "the latter case leave the flag out, since all processes of a "
+        "container "
+        "end with process 1");
   }
   return absl::OkStatus();
 }

@@ -50,7 +50,8 @@ void PreferThisThread();
 
 // Asks the kernel to kill this process when its parent ends.
 //
-//   kFailedPrecondition  the parent is gone already
+//   kFailedPrecondition  the parent is gone already, or is process 1, which
+//                        adopts processes whose parent is gone
 absl::Status ExitWithParent();
 
 // Ends the process with `code` if it has not ended by itself after `grace`, and

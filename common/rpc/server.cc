@@ -85,13 +85,17 @@ ConnectionLimits GrpcServer::OwnConnectionLimits() {
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const std::string& address, const std::vector<grpc::Service*>& services,
     const Options& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      std::unique_ptr<TcpListener> listener,
-      // gRPC's own listener has no limit of connections and gives up when
-      // accept4() fails; see TcpListener.
-      TcpListener::Listen(ListenAddress(address), options.connections));
+  // gRPC's own listener has no limit of connections and gives up when accept4()
+  // fails; see TcpListener.
+  auto listener =
+      TcpListener::Listen(ListenAddress(address), options.connections);
+  if (!listener.ok()) {
+    return absl::Status(
+        listener.status().code(),
+        absl::StrCat(listener.status().message(), " in TF_CONFIG"));
+  }
   std::unique_ptr<GrpcServer> started(
-      new GrpcServer(std::move(listener), options));
+      new GrpcServer(*std::move(listener), options));
   SetUpGrpc();
   grpc::EnableDefaultHealthCheckService(true);
   // Both settings are global to the process and concern servers built later.

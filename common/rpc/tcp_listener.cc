@@ -37,7 +37,7 @@ absl::Status CannotListen(const std::string& host, int port,
                           const std::string& why) {
   return absl::UnavailableError(
       absl::StrCat("cannot listen on ", HostPort{host, port}.ToString(), ": ",
-                   why, "; free the port or change the address in TF_CONFIG"));
+                   why, "; free the port or give another address"));
 }
 
 // Returns the address without its port; for IPv6 the network, because one host

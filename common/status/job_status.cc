@@ -1,28 +1,8 @@
 #include "common/status/job_status.h"
 
-#include "absl/strings/match.h"
+#include "common/cluster/task_id.h"
 
 namespace lockstep {
-
-absl::string_view JobStateName(JobState state) {
-  switch (state) {
-    case JobState::kStarting:
-      return "starting";
-    case JobState::kTraining:
-      return "training";
-    case JobState::kFinishing:
-      return "finishing";
-    case JobState::kDone:
-      return "done";
-    case JobState::kFailed:
-      return "failed";
-    case JobState::kStopped:
-      return "stopped";
-    case JobState::kUnknown:
-      break;
-  }
-  return "unknown";
-}
 
 absl::string_view MemberStateName(MemberState state) {
   switch (state) {
@@ -42,11 +22,6 @@ absl::string_view MemberStateName(MemberState state) {
   return "unknown";
 }
 
-bool IsFinal(JobState state) {
-  return state == JobState::kDone || state == JobState::kFailed ||
-         state == JobState::kStopped;
-}
-
 absl::string_view ShownState(const JobStatus& status) {
   // The setting survives the end of a job, but an ended job is not paused.
   const bool paused =
@@ -54,10 +29,16 @@ absl::string_view ShownState(const JobStatus& status) {
   return paused ? "paused" : JobStateName(status.state);
 }
 
+std::optional<int> WorkerIndexOf(const MemberStatus& member) {
+  const std::optional<TaskId> task = TaskId::FromString(member.task);
+  if (!task.has_value() || task->type != TaskType::kWorker) return std::nullopt;
+  return task->index;
+}
+
 std::vector<MemberStatus> WorkersOf(const JobStatus& status) {
   std::vector<MemberStatus> workers;
   for (const MemberStatus& member : status.members) {
-    if (absl::StartsWith(member.task, "worker")) workers.push_back(member);
+    if (WorkerIndexOf(member).has_value()) workers.push_back(member);
   }
   return workers;
 }

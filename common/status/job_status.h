@@ -9,25 +9,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/plan/job_state.h"
 
 namespace lockstep {
-
-// The state of the job, from the chief.
-enum class JobState : int {
-  kUnknown = 0,    // a newer chief's state without a name here
-  kStarting = 1,   // waiting for members, variables, values
-  kTraining = 2,   // steps are made
-  kFinishing = 3,  // the last checkpoint is written and scored
-  kDone = 4,
-  kFailed = 5,
-  kStopped = 6,  // stopped early, with a checkpoint
-};
-
-// "starting", "training", ...
-absl::string_view JobStateName(JobState state);
-
-// True for the states in which every process must leave.
-bool IsFinal(JobState state);
 
 // The state of a member, from the chief's view.
 enum class MemberState : int {
@@ -65,7 +49,7 @@ struct LoadStatus {
 
 // One member as the chief sees it.
 struct MemberStatus {
-  std::string task{};  // e.g. "worker 1"
+  std::string task{};  // TaskId::ToString(), e.g. "worker 1"
   MemberState state = MemberState::kUnknown;
   std::optional<absl::Duration> since_heartbeat{};
   std::optional<WorkerCounts> counts{};  // workers only
@@ -166,6 +150,9 @@ struct JobStatus {
 // Returns "starting", "training", ...; "paused" while an operator pauses
 // training.
 absl::string_view ShownState(const JobStatus& status);
+
+// Returns the index of a worker; nullopt for other tasks.
+std::optional<int> WorkerIndexOf(const MemberStatus& member);
 
 // Returns the members that are workers, in the chief's order.
 std::vector<MemberStatus> WorkersOf(const JobStatus& status);

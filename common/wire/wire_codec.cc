@@ -13,10 +13,6 @@
 namespace lockstep {
 namespace {
 
-// Limit of google.protobuf.Duration: 10,000 years.
-constexpr int64_t kMaxDurationSeconds = 315576000000;
-// Limit of a variable, so that byte counts cannot overflow.
-constexpr int64_t kMaxElements = int64_t{1} << 56;
 constexpr int kMaxDimensions = 64;
 
 absl::Status CheckShape(const VariableSpec& variable) {
@@ -147,7 +143,7 @@ absl::StatusOr<ExampleShape> FromProto(const v1::ExampleDescription& proto) {
         absl::StrCat("examples of ", proto.height(), "x", proto.width(), "x",
                      proto.channels(), ", ", proto.classes(), " classes and ",
                      proto.tokens(), " tokens; sizes must be in [1, ", kMax,
-                     "], classes in [1, ", kMax * 4, "]"));
+                     "], classes in [1, ", kMax * 4, "], tokens in [0, 2^56]"));
   }
   return ExampleShape{.height = proto.height(),
                       .width = proto.width(),
@@ -273,8 +269,10 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
 }
 
 absl::Duration FromProto(const google::protobuf::Duration& duration) {
-  return absl::Seconds(duration.seconds()) +
-         absl::Nanoseconds(duration.nanos());
+  const absl::Duration limit = absl::Seconds(kMaxDurationSeconds);
+  return std::clamp(
+      absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos()),
+      -limit, limit);
 }
 
 absl::StatusOr<RunSettings> FromProto(const v1::RunSettings& proto) {

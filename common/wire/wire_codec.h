@@ -68,7 +68,10 @@ absl::StatusOr<GradientType> FromProto(absl::string_view field,
                                        v1::GradientType type);
 v1::GradientType ToProto(GradientType type);
 
-// Durations out of protobuf's range are clamped to it.
+// Limit of google.protobuf.Duration: 10,000 years.
+inline constexpr int64_t kMaxDurationSeconds = 315'576'000'000;
+
+// Durations out of protobuf's range, in both directions, are clamped to it.
 google::protobuf::Duration ToProto(absl::Duration duration);
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/fault_points.h"
 #include "common/base/status_macros.h"
+#include "common/wire/epoch_bounds.h"
 
 namespace lockstep::server {
 namespace {
@@ -79,6 +80,7 @@ absl::StatusOr<std::vector<Gate::Answer>> ChiefCommands::CloseTokens(
 absl::StatusOr<ChiefCommands::Ready> ChiefCommands::Take(
     const Chief& chief, uint64_t ticket, const TakeOrder& order) {
   const int64_t step = order.step;
+  LOCKSTEP_RETURN_IF_ERROR(CheckAttempt(order.attempt));
   if (order.norm.has_value() && order.norm->norm < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("norm is ", order.norm->norm, ", but must be 0 or more"));
@@ -154,6 +156,7 @@ absl::StatusOr<std::vector<Gate::Answer>> ChiefCommands::CommitStep(
 absl::StatusOr<ChiefCommands::Committed> ChiefCommands::Commit(
     const Chief& chief, int64_t step, int64_t attempt,
     const std::vector<std::vector<int>>& contributors) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAttempt(attempt));
   Committed committed;
   MutexLock lock(epoch_mutex_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
@@ -182,6 +185,7 @@ absl::StatusOr<ChiefCommands::Committed> ChiefCommands::Commit(
 absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
     const Chief& chief, int worker, uint64_t incarnation, int64_t step,
     int64_t attempt, bool input_ended) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAttempt(attempt));
   MutexLock lock(epoch_mutex_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   if (input_ended) {
@@ -216,6 +220,7 @@ absl::StatusOr<ChiefCommands::Expired> ChiefCommands::ExpireWorker(
 
 absl::StatusOr<ChiefCommands::Replaced> ChiefCommands::ReplaceMember(
     const Chief& chief, int worker, int64_t step, int64_t attempt) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAttempt(attempt));
   MutexLock lock(epoch_mutex_);
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard, CheckedShard(chief));
   Replaced replaced;

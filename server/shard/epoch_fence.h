@@ -6,14 +6,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/wire/epoch_bounds.h"
 
 namespace lockstep::server {
-
-// Epochs are drawn one after the other, so no epoch comes near kLargestEpoch,
-// and none is further ahead than kLongestEpochLead. A server must refuse such
-// an epoch: if it followed it, it might have to refuse all later chiefs.
-inline constexpr uint64_t kLargestEpoch = uint64_t{1} << 62;
-inline constexpr uint64_t kLongestEpochLead = uint64_t{1} << 32;
 
 // EpochFence decides which chief a server follows. Each chief draws an epoch,
 // larger than any before, and names it in all its calls; the server obeys only

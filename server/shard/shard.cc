@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/plan/number_tree.h"
 #include "common/plan/shares.h"
+#include "common/wire/epoch_bounds.h"
 #include "server/step/compatible/compatible_engine.h"
 #include "server/step/compatible/compatible_gate.h"
 #include "server/step/strict/shared_gate.h"
@@ -267,11 +268,11 @@ absl::Status Shard::CheckOpening(int64_t global_step,
                                  const std::vector<float>& scalars,
                                  int64_t attempt,
                                  const RunSettings& settings) const {
-  if (global_step < 0 || attempt < 0) {
+  if (global_step < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("global_step is ", global_step, ", attempt ", attempt,
-                     "; both must be >= 0"));
+        absl::StrCat("global_step is ", global_step, "; it must be >= 0"));
   }
+  LOCKSTEP_RETURN_IF_ERROR(CheckAttempt(attempt));
   LOCKSTEP_RETURN_IF_ERROR(CheckSettings(settings));
   return active_ ? CheckMove(global_step)
                  : state_->CheckOpening(global_step, scalars);
@@ -325,15 +326,10 @@ bool Shard::active() const {
 }
 
 absl::StatusOr<size_t> Shard::SizeOf(int first_part, int num_parts) const {
-  // In 64 bits, since both numbers come from a message.
-  const int64_t end = static_cast<int64_t>(first_part) + num_parts;
-  if (first_part < 0 || num_parts < 1 || end > state_->num_parts()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "parts ", first_part, " to ", end - 1, " are not all among the ",
-        state_->num_parts(), " parts of this server"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPartRange(first_part, num_parts, state_->num_parts()));
   size_t size = 0;
-  for (int part = first_part; part < end; ++part) {
+  for (int part = first_part; part < first_part + num_parts; ++part) {
     size += state_->part_size(part);
   }
   return size;

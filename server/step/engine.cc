@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace lockstep::server {
 
 absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
@@ -15,6 +17,24 @@ absl::Span<const std::byte> Contiguous(const PartGradient& gradient,
     scratch.insert(scratch.end(), slice.data, slice.data + slice.size);
   }
   return scratch;
+}
+
+absl::Status CheckPartRange(int first_part, int64_t num_parts,
+                            int64_t all_parts) {
+  // In 64 bits, since both numbers come from another process.
+  const int64_t end = first_part + num_parts;
+  if (first_part >= 0 && num_parts >= 1 && end <= all_parts) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "parts ", first_part, " to ", end - 1, " are not all among the ",
+      all_parts, " parts of this server"));
+}
+
+absl::Status NotMirrored() {
+  return absl::FailedPreconditionError(
+      "the servers of this job exchange no means: strategy.kind is not "
+      "MULTI_WORKER_MIRRORED");
 }
 
 void ShardAnswers::Append(ShardAnswers&& other) {

@@ -119,6 +119,16 @@ struct ShardAnswers {
   void Append(ShardAnswers&& other);
 };
 
+// Checks that `num_parts` parts from `first_part` on are among the `all_parts`
+// parts of a server.
+//
+//   kInvalidArgument  they are not, or there are none; names the range
+absl::Status CheckPartRange(int first_part, int64_t num_parts,
+                            int64_t all_parts);
+
+// kFailedPrecondition: a call about means that only mirrors exchange.
+absl::Status NotMirrored();
+
 // Engine decides, on one server, which gradients count and when a step is
 // complete. StrictEngine and CompatibleEngine implement it, one for each mode.
 //
@@ -282,13 +292,6 @@ class Engine {
   // True of all other passes.
   virtual bool HasGradientOf(const Pass& /*pass*/, int64_t /*attempt*/) const {
     return true;
-  }
-
- private:
-  static absl::Status NotMirrored() {
-    return absl::FailedPreconditionError(
-        "the servers of this job exchange no means: strategy.kind is not "
-        "MULTI_WORKER_MIRRORED");
   }
 };
 

@@ -240,7 +240,7 @@ TEST_F(RefusalTest, SecondProcessOfATaskOnItsHostIsRefusedAndTheJobGoesOn) {
     if (program == std::string("chief")) args = {"--job", job->job_file()};
     ExpectRefusal(program, args, job->cluster().TfConfig(task, 0).value(),
                   {job->cluster().Address(task, 0).value(), "the port is taken",
-                   "change the address in TF_CONFIG"},
+                   "give another address in TF_CONFIG"},
                   kLater);
   }
 

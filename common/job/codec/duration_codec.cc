@@ -9,12 +9,11 @@
 namespace lockstep {
 namespace {
 
-// Limit of google.protobuf.Duration.
-constexpr int64_t kMaxSeconds = 315'576'000'000;
 constexpr int32_t kMaxNanos = 999'999'999;
 
 bool IsMeaningful(int64_t seconds, int32_t nanos) {
-  if (seconds < -kMaxSeconds || seconds > kMaxSeconds) return false;
+  if (seconds < -kMaxDurationSeconds || seconds > kMaxDurationSeconds)
+    return false;
   if (nanos < -kMaxNanos || nanos > kMaxNanos) return false;
   // A rule of google.protobuf.Duration.
   return seconds == 0 || nanos == 0 || (seconds < 0) == (nanos < 0);
@@ -27,10 +26,10 @@ absl::StatusOr<absl::Duration> DurationFromProto(
   if (IsMeaningful(proto.seconds(), proto.nanos())) {
     return FromProto(proto);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " has seconds ", proto.seconds(), " and nanos ",
-                   proto.nanos(), ", but they must be within ", kMaxSeconds,
-                   " and ", kMaxNanos, ", and of one sign"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " has seconds ", proto.seconds(), " and nanos ", proto.nanos(),
+      ", but they must be within ", kMaxDurationSeconds, " and ", kMaxNanos,
+      ", and of one sign"));
 }
 
 }  // namespace lockstep

@@ -70,14 +70,9 @@ int64_t CompatibleEngine::num_accumulated(int part) const {
 }
 
 absl::Status CompatibleEngine::CheckForm(const Push& push) const {
-  const int64_t end =
-      push.first_part + static_cast<int64_t>(push.gradients.size());
-  if (push.first_part < 0 || push.gradients.empty() ||
-      end > updater_.num_parts()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "parts ", push.first_part, " to ", end - 1, " are not all among the ",
-        updater_.num_parts(), " parts of this server"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckPartRange(
+      push.first_part, static_cast<int64_t>(push.gradients.size()),
+      updater_.num_parts()));
   for (size_t i = 0; i < push.gradients.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(CheckGradient(
         push.first_part + static_cast<int>(i), push.gradients[i]));

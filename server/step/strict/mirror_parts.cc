@@ -2,16 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/step/engine.h"
 
 namespace lockstep::server {
 
 absl::Status MirrorParts::Check(int first_part, int num_parts,
                                 bool copied) const {
-  if (!mirrored()) {
-    return absl::FailedPreconditionError(
-        "the servers of this job exchange no means: strategy.kind is not "
-        "MULTI_WORKER_MIRRORED");
-  }
+  if (!mirrored()) return NotMirrored();
   LOCKSTEP_RETURN_IF_ERROR(CheckRange(first_part, num_parts));
   for (int part = first_part; part < first_part + num_parts; ++part) {
     if (copied_[part] == copied) continue;
@@ -38,15 +35,8 @@ absl::Status MirrorParts::CheckPush(int first_part, size_t num_parts) const {
 }
 
 absl::Status MirrorParts::CheckRange(int first_part, int64_t num_parts) const {
-  // In 64 bits, since both numbers come from another process.
-  const int64_t end = first_part + num_parts;
-  if (first_part >= 0 && num_parts >= 1 &&
-      end <= static_cast<int64_t>(copied_.size())) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "parts ", first_part, " to ", end - 1, " are not all among the ",
-      copied_.size(), " parts of this server"));
+  return CheckPartRange(first_part, num_parts,
+                        static_cast<int64_t>(copied_.size()));
 }
 
 absl::Status CommitRefused(const StepAttempt& asked, const StepAttempt& now,

@@ -34,14 +34,9 @@ absl::Status CheckGradient(const PartUpdater& updater, int part,
 
 absl::Status CheckPush(const PartUpdater& updater, bool refuse_non_finite,
                        bool answered_early, Push& push) {
-  const int64_t end =
-      push.first_part + static_cast<int64_t>(push.gradients.size());
-  if (push.first_part < 0 || push.gradients.empty() ||
-      end > updater.num_parts()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "parts ", push.first_part, " to ", end - 1, " are not all among the ",
-        updater.num_parts(), " parts of this server"));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckPartRange(
+      push.first_part, static_cast<int64_t>(push.gradients.size()),
+      updater.num_parts()));
   // The gradient of a single part is large, so its elements are checked while
   // they are summed. With several parts that would be too late: one part of the
   // push could have counted when another is refused.

@@ -115,7 +115,7 @@ absl::StatusOr<Membership::Answer> ChiefProcess::Heartbeat(
     LOCKSTEP_RETURN_IF_ERROR(Describe(heartbeat.sender));
   }
   if (job_.Has(PlantedBug::kMembersAreNotTold) &&
-      heard.job.state >= chief::JobState::kDone) {
+      heard.job.state >= JobState::kDone) {
     return Membership::Answer();
   }
   v1::HeartbeatResponse response;
@@ -389,7 +389,7 @@ void ChiefProcess::Do(const chief::JobReport& report) {
     status_table_.PublishPlan(plan_);
   }
   const auto* reached = std::get_if<chief::StateReached>(&report);
-  if (reached == nullptr || reached->state < chief::JobState::kDone) return;
+  if (reached == nullptr || reached->state < JobState::kDone) return;
   if (job_.chief != this) return;  // it is another chief's job
   job_.done = true;
   job_.ended_as = reached->state;

@@ -142,7 +142,8 @@ class ChiefProcess final : public Process, private chief::RecoverySource {
     driver_.OnStateElsewhere();
   }
   void OnLeftOut(int server, const absl::Status& why) override;
-  void OnStartFrom(const chief::RecoveryPlan& plan, bool first) override;
+  absl::Status OnStartFrom(const chief::RecoveryPlan& plan,
+                           bool first) override;
 
   // One that no other process has.
   uint64_t Incarnation(uint64_t time) const;

@@ -71,13 +71,15 @@ void ChiefProcess::OnLeftOut(int server, const absl::Status& why) {
   driver_.deaths().LeaveOut(server, why);
 }
 
-void ChiefProcess::OnStartFrom(const chief::RecoveryPlan& plan, bool first) {
+absl::Status ChiefProcess::OnStartFrom(const chief::RecoveryPlan& plan,
+                                       bool first) {
   chief::JobActions actions;
   const absl::Time until =
       driver_.OnStartFrom(plan, first, LatestStep().value_or(-1), actions);
   Carry(actions);
   const absl::Duration wait = until - job_.world.Now();
   if (wait > absl::ZeroDuration()) waiting_.Sleep(wait);
+  return absl::OkStatus();
 }
 
 absl::Status ChiefProcess::OnWorking(const std::string& what) {

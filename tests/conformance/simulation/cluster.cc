@@ -275,7 +275,7 @@ void Cluster::CheckOutcome() {
       job_.checkpoints.empty() ? -1 : job_.checkpoints.rbegin()->first;
   int64_t last =
       job_.input_ends.empty() ? job_.options.steps : job_.promises.committed();
-  if (job_.ended_as == chief::JobState::kFailed) {
+  if (job_.ended_as == JobState::kFailed) {
     if (!MayFail()) {
       job_.promises.Break(
           absl::StrCat("P6: the job fails: ", job_.ended_because));
@@ -287,7 +287,7 @@ void Cluster::CheckOutcome() {
     last = job_.promises.committed();
     // The next step is half made, and has overwritten the last one.
     if (job_.is_compatible() && job_.compatible.IsBeyond(last)) return;
-  } else if (job_.ended_as == chief::JobState::kStopped) {
+  } else if (job_.ended_as == JobState::kStopped) {
     if (!job_.stop_wanted) {
       job_.promises.Break(
           absl::StrCat("P6: the job stops: ", job_.ended_because));

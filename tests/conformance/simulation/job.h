@@ -194,7 +194,7 @@ struct Job {
   std::vector<ServerProcess*> servers;
   // The chief has said how the job ended.
   bool done = false;
-  chief::JobState ended_as = chief::JobState::kStarting;
+  JobState ended_as = JobState::kStarting;
   std::string ended_because;
   // The events that may have ended it.
   bool stop_wanted = false;

@@ -200,7 +200,7 @@ TEST_F(CoordinatorServiceTest, HeartbeatTellsHowTheJobStands) {
   table_.StartTraining(0, clock_.Now());
   table_.Stepped(3, clock_.Now());
   auto training = Heartbeat(Worker(1));
-  table_.SetState(chief::JobState::kFailed, "ps 1 is gone", clock_.Now());
+  table_.SetState(JobState::kFailed, "ps 1 is gone", clock_.Now());
 
   auto failed = Heartbeat(Worker(1));
 

@@ -90,7 +90,7 @@ TEST_F(CoordinatorSteeringTest, AHeldJobIsSaidToBeSo) {
   ASSERT_OK(Call(*stub_, &Stub::Stop, request));
   EXPECT_TRUE(hold_);
 
-  table_.SetState(chief::JobState::kStopped, "lunch", clock_.Now(), true);
+  table_.SetState(JobState::kStopped, "lunch", clock_.Now(), true);
 
   const auto heard = Heartbeat(worker);
   ASSERT_OK(heard);

@@ -108,15 +108,33 @@ TEST_F(JobDriverStartTest, WorkerThatStopsBeforeTheBeginningMayComeBack) {
 TEST_F(JobDriverStartTest, JobThatWasDoneBeforeIsLookedForAfterAWhile) {
   Make();
   Started();
-  EXPECT_THAT(Pass(JobDriver::kAfterTheEnd), IsEmpty());
+  EXPECT_THAT(Pass(Gathering::kAfterTheEnd), IsEmpty());
   EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("look for the end"));
+  // A look lists a directory, so that ticks do not each look.
+  EXPECT_THAT(Pass(Gathering::kLookEvery), IsEmpty());
+  EXPECT_THAT(Pass(absl::Milliseconds(100)), ElementsAre("look for the end"));
+}
+
+TEST_F(JobDriverStartTest, MembersOutliveASuspensionOfTheChief) {
+  Make();
+  Join(TaskType::kWorker, 0);
+  Started();
+
+  now += 2 * job.lease;
+  EXPECT_THAT(Tick(), IsEmpty());
+  EXPECT_EQ(members->Get({TaskType::kWorker, 0}).state,
+            MembershipTable::State::kAlive);
+
+  PassWithout({TaskType::kWorker, 0}, job.lease + absl::Milliseconds(100));
+  EXPECT_EQ(members->Get({TaskType::kWorker, 0}).state,
+            MembershipTable::State::kDead);
 }
 
 TEST_F(JobDriverStartTest, JobThatWasDoneBeforeIsDone) {
   job.checkpoint.directory = "/checkpoints";
   Make();
   Started();
-  Pass(JobDriver::kAfterTheEnd + absl::Milliseconds(100));
+  Pass(Gathering::kAfterTheEnd + absl::Milliseconds(100));
   EXPECT_THAT(
       On(EndFound{100}),
       ElementsAre("at 100", "saved 100",
@@ -128,7 +146,7 @@ TEST_F(JobDriverStartTest, JobThatIsToBeginAnewLooksForNoEnd) {
   options.beginning.step = Beginning::kFresh;
   Make();
   Started();
-  EXPECT_THAT(Pass(2 * JobDriver::kAfterTheEnd), IsEmpty());
+  EXPECT_THAT(Pass(2 * Gathering::kAfterTheEnd), IsEmpty());
 }
 
 TEST_F(JobDriverStartTest, CheckpointBeyondTheLastStepSaysHowToGoOn) {
@@ -185,7 +203,7 @@ TEST_F(JobDriverStartTest, EndThatIsFoundIsAsOldAsItIs) {
   job.checkpoint.directory = "/checkpoints";
   Make();
   Started();
-  Pass(JobDriver::kAfterTheEnd + absl::Milliseconds(100));
+  Pass(Gathering::kAfterTheEnd + absl::Milliseconds(100));
   On(EndFound{100, now - absl::Minutes(5)});
   EXPECT_EQ(saved_at, now - absl::Minutes(5));
 }

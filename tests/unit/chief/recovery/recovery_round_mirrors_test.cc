@@ -46,7 +46,9 @@ class RecoveryRoundMirrorsTest : public ::testing::Test,
     left_out_.push_back(absl::StrCat(server, ": ", why.message()));
   }
   void OnEpoch(uint64_t) override {}
-  void OnStartFrom(const RecoveryPlan&, bool) override {}
+  absl::Status OnStartFrom(const RecoveryPlan&, bool) override {
+    return absl::OkStatus();
+  }
 
   // Mirror 1 has `step`, as the chief of `epoch` has opened it; mirror 0 has
   // lost its state.

@@ -32,7 +32,9 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
     group_.Add(ps1_);
   }
 
-  absl::StatusOr<int64_t> LatestStep() const override { return checkpoint_; }
+  absl::StatusOr<int64_t> LatestStep() const override {
+    return latest_.ok() ? absl::StatusOr<int64_t>(checkpoint_) : latest_;
+  }
   absl::StatusOr<int64_t> WholeStep() override {
     log_.push_back("whole");
     return whole_.has_value() ? *whole_ : checkpoint_;
@@ -59,7 +61,9 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
     clock_.Advance(pause_);
     return stop_;
   }
-  void OnStartFrom(const RecoveryPlan&, bool) override {}
+  absl::Status OnStartFrom(const RecoveryPlan&, bool) override {
+    return start_;
+  }
 
   // Runs a round of a chief that has seen this step committed; by default one
   // that has been through a round without result.
@@ -74,11 +78,13 @@ class RecoveryRoundTest : public ::testing::Test, protected RecoverySource {
   JobConfig job_;
   Plan plan_;
   int64_t checkpoint_ = -1;
+  absl::Status latest_;  // of LatestStep()
   // The step of the newest whole checkpoint, if that is another.
   std::optional<absl::StatusOr<int64_t>> whole_;
   bool anew_ = false;
   absl::Duration pause_ = absl::Seconds(50);  // after each answer of a server
   absl::Status stop_;
+  absl::Status start_;  // of OnStartFrom()
   absl::Status restored_;
   int found_ = 0;  // workers of which servers keep something
   std::vector<int> ended_input_;
@@ -302,6 +308,27 @@ TEST_F(RecoveryRoundTest, FirstRoundOfABeginningAnewTakesNothingOver) {
   log_.clear();
   ASSERT_OK(Run(/*step=*/7));
   EXPECT_THAT(log_, Contains("create 0"));
+}
+
+TEST_F(RecoveryRoundTest, ACheckpointOfANewerFormatEndsAFirstRound) {
+  Report({.active = true, .committed_step = 4});
+  latest_ = absl::FailedPreconditionError("a newer format");
+
+  EXPECT_EQ(Run(/*step=*/std::nullopt).status(), latest_);
+  EXPECT_THAT(log_, Not(Contains(HasSubstr("activate"))));
+
+  // The servers' state is newer than any checkpoint of this chief's job.
+  EXPECT_OK(Run(/*step=*/4));
+}
+
+TEST_F(RecoveryRoundTest, AStopBeforeTheStartLeavesTheServersTheirState) {
+  Report({.committed_step = 4});
+  checkpoint_ = 6;
+  start_ = absl::CancelledError("asked to stop");
+
+  EXPECT_EQ(Run(/*step=*/std::nullopt).status(), start_);
+
+  EXPECT_THAT(log_, Not(Contains(HasSubstr("discard"))));
 }
 
 TEST_F(RecoveryRoundTest, WorkersJoinAnewWhereAnotherChiefHasGoneBack) {

@@ -1,5 +1,6 @@
 #include "common/cluster/task_id.h"
 
+#include <optional>
 #include <sstream>
 
 #include "absl/container/flat_hash_set.h"
@@ -46,6 +47,18 @@ TEST(TaskIdTest, PrintsForPeopleAndForKeys) {
   EXPECT_EQ(task.ToString(), "worker 1");
   EXPECT_EQ(task.ToKey(), "worker:1");
   EXPECT_EQ(out.str(), "worker 1");
+}
+
+TEST(TaskIdTest, ReadsWhatItPrintsForPeopleAndNothingElse) {
+  for (const TaskId& task :
+       {TaskId{TaskType::kWorker, 1}, TaskId{TaskType::kPs, 12},
+        TaskId{TaskType::kEvaluator, 0}}) {
+    EXPECT_EQ(TaskId::FromString(task.ToString()), task);
+  }
+  for (const char* text : {"", "worker", "worker ", "worker x", "worker -1",
+                           "worker:1", "workers 1", "worker 1 2"}) {
+    EXPECT_EQ(TaskId::FromString(text), std::nullopt) << text;
+  }
 }
 
 TEST(TaskIdTest, OrdersByTypeThenIndex) {

@@ -9,17 +9,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Field;
 
-TEST(JobStateTest, EveryStateHasAName) {
-  EXPECT_EQ(JobStateName(JobState::kStarting), "starting");
-  EXPECT_EQ(JobStateName(JobState::kTraining), "training");
-  EXPECT_EQ(JobStateName(JobState::kFinishing), "finishing");
-  EXPECT_EQ(JobStateName(JobState::kDone), "done");
-  EXPECT_EQ(JobStateName(JobState::kFailed), "failed");
-  EXPECT_EQ(JobStateName(JobState::kStopped), "stopped");
-  EXPECT_EQ(JobStateName(JobState::kUnknown), "unknown");
-  EXPECT_EQ(JobStateName(static_cast<JobState>(77)), "unknown");
-}
-
 TEST(MemberStateTest, EveryStateHasAName) {
   EXPECT_EQ(MemberStateName(MemberState::kMissing), "missing");
   EXPECT_EQ(MemberStateName(MemberState::kAlive), "alive");
@@ -28,14 +17,6 @@ TEST(MemberStateTest, EveryStateHasAName) {
   EXPECT_EQ(MemberStateName(MemberState::kJoining), "joining");
   EXPECT_EQ(MemberStateName(MemberState::kUnknown), "unknown");
   EXPECT_EQ(MemberStateName(static_cast<MemberState>(77)), "unknown");
-}
-
-TEST(JobStateTest, ThreeStatesAreFinal) {
-  EXPECT_TRUE(IsFinal(JobState::kDone));
-  EXPECT_TRUE(IsFinal(JobState::kFailed));
-  EXPECT_TRUE(IsFinal(JobState::kStopped));
-  EXPECT_FALSE(IsFinal(JobState::kFinishing));
-  EXPECT_FALSE(IsFinal(JobState::kUnknown));
 }
 
 TEST(JobStatusTest, WorkersAreToldFromTheOthers) {

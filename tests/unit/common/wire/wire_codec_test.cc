@@ -207,6 +207,12 @@ TEST(WireCodecTest, DurationsBeyondTheWiresRangeAreClamped) {
   const absl::Duration longest = FromProto(ToProto(absl::InfiniteDuration()));
   EXPECT_GT(longest, absl::Hours(24 * 365 * 9000));
   EXPECT_LT(longest, absl::InfiniteDuration());
+
+  google::protobuf::Duration from_peer;
+  from_peer.set_seconds(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(FromProto(from_peer), longest);
+  from_peer.set_seconds(std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(FromProto(from_peer), -longest);
 }
 
 TEST(WireCodecTest, SettingsAreCheckedAndTheSameOnTheOtherSide) {

@@ -1,6 +1,7 @@
 #include "server/shard/chief_commands.h"
 
 #include <atomic>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -314,6 +315,26 @@ TEST_F(ChiefCommandsTest, OpeningShutsOutWorkersOfWhichNoIncarnationIsKnown) {
   EXPECT_THAT(host_.Admit("job", {TaskType::kWorker, 1}, 5), refused);
 }
 
+TEST_F(ChiefCommandsTest, AnAttemptThatNoneCanFollowIsRefused) {
+  const ChiefCommands::Chief chief{"job", kEpoch};
+  constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+  const auto refused =
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("attempt is"));
+
+  Opening opening;
+  opening.attempt = kLast;
+  EXPECT_THAT(control_.Activate(chief, opening).status(), refused);
+  ChiefCommands::TakeOrder order;
+  order.attempt = kLast;
+  EXPECT_THAT(control_.Take(chief, 1, order).status(), refused);
+  EXPECT_THAT(control_.Commit(chief, 1, kLast, {}).status(), refused);
+  EXPECT_THAT(control_.ExpireWorker(chief, 0, 4, 0, kLast, false).status(),
+              refused);
+  EXPECT_THAT(control_.ReplaceMember(chief, 0, 0, kLast).status(), refused);
+
+  EXPECT_OK(host_.Admit("job", {TaskType::kWorker, 0}, 4));
+}
+
 TEST_F(ChiefCommandsTest, RefusedOpeningShutsOutNoWorker) {
   const ChiefCommands::Chief next{"job", kEpoch + 1};
   ASSERT_OK(host_.FollowChief("job", next.epoch));
@@ -327,7 +348,7 @@ TEST_F(ChiefCommandsTest, RefusedOpeningShutsOutNoWorker) {
 
   const std::pair<Opening, const char*> wrong[] = {
       {step, "step 5"},
-      {attempt, "attempt -1"},
+      {attempt, "attempt is -1"},
       {settings, "3 gradients of 2"}};
   for (const auto& [bad, reason] : wrong) {
     EXPECT_THAT(control_.Activate(next, bad).status().message(),

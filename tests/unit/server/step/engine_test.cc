@@ -1,17 +1,21 @@
 #include "server/step/engine.h"
 
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/status_matchers.h"
 
 namespace lockstep::server {
 namespace {
 
+using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::Field;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr std::byte kA{1};
@@ -39,6 +43,19 @@ TEST(ContiguousTest, AGradientWithoutSlicesIsEmpty) {
   std::vector<std::byte> scratch(1);
 
   EXPECT_THAT(Contiguous({}, scratch), IsEmpty());
+}
+
+TEST(CheckPartRangeTest, PartsMustBeAmongThoseOfTheServer) {
+  EXPECT_OK(CheckPartRange(0, 3, 3));
+  EXPECT_OK(CheckPartRange(2, 1, 3));
+  constexpr int kLast = std::numeric_limits<int>::max();
+  for (const auto& [first, count] : std::vector<std::pair<int, int64_t>>{
+           {-1, 1}, {0, 0}, {3, 1}, {0, 4}, {kLast, 1}, {kLast, kLast}}) {
+    EXPECT_THAT(CheckPartRange(first, count, 3),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("among the 3 parts")))
+        << first << ", " << count;
+  }
 }
 
 TEST(ShardAnswersTest, AppendedAnswersComeAfterThoseThatWereThere) {
