@@ -27,6 +27,10 @@ int main() {
     if (!turn.ok() || *turn == Session::Turn::kEnded) break;
     if (*turn != Session::Turn::kStep) continue;
     const auto rows = (*session)->Examples(x.size(), step.batch);
+    if (absl::IsOutOfRange(rows.status())) {  // the epochs are over
+      (*session)->EndInput();
+      continue;
+    }
     if (!rows.ok()) return 2;
     const auto* w = reinterpret_cast<const float*>((*session)->value(0).data());
     auto* gradient = reinterpret_cast<float*>((*session)->gradient(0).data());
