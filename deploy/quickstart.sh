@@ -13,7 +13,7 @@ if [ ! -f build/release/build.ninja ]; then
   say "configuring build/release, about 10 seconds"
   cmake --preset release
   say "building the programs and the Python package," \
-    "about 10 minutes on 2 cores, once"
+    "10 to 20 minutes on 2 cores, once"
 fi
 cmake --build build/release --target \
   ps_server worker chief lockstep lockstep_python

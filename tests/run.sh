@@ -101,7 +101,7 @@ stage() {
   # builds have no Python package.
   [ "$preset" != release ] ||
     settings+=(-DLOCKSTEP_TORCH_PYTHON="${LOCKSTEP_TORCH_PYTHON:-}")
-  say "$name: building, if nothing is built 3 to 10 minutes on 2 cores"
+  say "$name: building, if nothing is built 3 to 20 minutes on 2 cores"
   join_ahead
   # shellcheck disable=SC2086  # targets are words
   if ! { run cmake --preset "$preset" --log-level=WARNING \
