@@ -1,7 +1,8 @@
 """Lockstep beside PyTorch's DistributedDataParallel over gloo, the same models.
 
-    tests/benchmark/torch_benchmark.py BUILD_DIR [--rounds N] [--steps N]
-        [--cases NAMES] [--columns NAMES] [--kills N] [--keep_gradients]
+    /usr/bin/python3 tests/benchmark/torch_benchmark.py build/release
+        [--rounds N] [--steps N] [--cases NAMES] [--columns NAMES] [--kills N]
+        [--keep_gradients]
 
 Each case runs on both sides in turn, ROUNDS times, with two workers on loopback
 and one thread each (`straggler`: four workers that sleep 20 ms a pass, one of
