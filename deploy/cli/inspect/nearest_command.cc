@@ -14,6 +14,7 @@
 #include "deploy/cli/inspect/nearest_words.h"
 #include "deploy/cli/inspect/trained_job.h"
 #include "deploy/cli/tasks/log_files.h"
+#include "worker/data/files/data_file.h"
 
 namespace lockstep::cli {
 namespace {
@@ -70,6 +71,15 @@ absl::StatusOr<NearestWords> Load(const std::string& checkpoints, int64_t step,
   return NearestWords(std::move(vocabulary), std::move(vectors));
 }
 
+// Reads the file as workers read those of data.train_files: gzipped or not, and
+// with their limit of its size.
+absl::StatusOr<std::string> ReadTrainingText(const std::string& path) {
+  absl::StatusOr<std::string> text = worker::ReadDataText(path);
+  if (text.ok()) return text;
+  return absl::Status(text.status().code(),
+                      absl::StrCat("--text ", text.status().message()));
+}
+
 // Counts the pairs whose second word is among the nearest of the first.
 absl::Status CountPairs(const NearestWords& words, const std::string& path,
                         int64_t count, Terminal& terminal) {
@@ -109,8 +119,8 @@ NearestCommand::NearestCommand(CLI::App& parent)
                   "Global step of the checkpoint. Default: the newest.")
       ->check(AtLeast(0));
   app_.add_option("--text", text_,
-                  "The text that the job was trained on, in one file: it "
-                  "gives the word of each row.")
+                  "The text that the job was trained on, in one file, gzipped "
+                  "or not: it gives the word of each row.")
       ->required();
   app_.add_option("--min_count", min_count_, "data.min_count of the job.")
       ->capture_default_str();
@@ -139,8 +149,7 @@ int NearestCommand::Run(Terminal& terminal, std::ostream& err) const {
 }
 
 absl::Status NearestCommand::Answer(Terminal& terminal) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
-                            ReadFlagFile("--text", text_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadTrainingText(text_));
   LOCKSTEP_ASSIGN_OR_RETURN(Vocabulary vocabulary,
                             Vocabulary::Make(text, min_count_));
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -1,5 +1,6 @@
 #include "deploy/cli/inspect/nearest_command.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -8,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/unit/worker/data/files/idx_bytes.h"
 
 namespace lockstep::cli {
 namespace {
@@ -98,6 +100,27 @@ TEST_F(NearestCommandTest, MissingCheckpointWordTableOrFileIsRefused) {
   EXPECT_EQ(Run({"--word=a", "--table=none"}), 1);
   EXPECT_EQ(Run({"--pairs=/nowhere"}), 1);
   EXPECT_THAT(err_, HasSubstr("--pairs /nowhere: cannot be read: No such"));
+}
+
+TEST_F(NearestCommandTest, AGzippedTextIsReadAsTrainingReadsIt) {
+  Save({1, 0, 1, 1, -1, 0});
+  const std::string text = "a a a b b c\n";
+  testing::WriteFile(dir_.Join("text"),
+                     testing::Gzip({text.begin(), text.end()}));
+  EXPECT_EQ(Run({"--word=a"}), 0) << err_;
+}
+
+TEST_F(NearestCommandTest, ATextLargerThanOtherFilesOfFlagsIsRead) {
+  Save({1, 0, 1, 1, -1, 0});
+  std::ofstream(dir_.Join("text"), std::ios::app) << std::string(17 << 20, ' ');
+  EXPECT_EQ(Run({"--word=a"}), 0) << err_;
+}
+
+TEST_F(NearestCommandTest, ATextThatIsNotThereIsNamedWithTheFlag) {
+  Save({1, 0, 1, 1, -1, 0});
+  std::filesystem::remove(dir_.Join("text"));
+  EXPECT_EQ(Run({"--word=a"}), 1);
+  EXPECT_THAT(err_, HasSubstr("--text " + dir_.Join("text") + ": "));
 }
 
 TEST_F(NearestCommandTest, AnotherTextIsNoticed) {
