@@ -48,6 +48,13 @@ absl::Status RunIsOver(const std::string& directory, const RunResult& result) {
       "; this command needs one that goes on"));
 }
 
+// True for the error of a call that the chief has not answered: none listens,
+// or its end has cut the connection or the call.
+bool IsSilence(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status) ||
+         absl::IsCancelled(status);
+}
+
 }  // namespace
 
 int RefuseCommand(const CLI::App& app, const absl::Status& status, int code,
@@ -150,16 +157,18 @@ absl::StatusOr<std::optional<ChiefFlags::Ended>> ChiefFlags::EndOfRun() const {
 
 absl::Status ChiefFlags::ExplainSilence(const absl::Status& silence) const {
   // Only the directory of a run can explain a silence.
-  if (log_dir_.empty() || !absl::IsDeadlineExceeded(silence)) return silence;
+  if (log_dir_.empty() || !IsSilence(silence)) return silence;
   // The run may have ended since it was looked for.
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<Ended> ended, EndOfRun());
   if (ended.has_value()) return RunIsOver(log_dir_, ended->result);
-  return absl::DeadlineExceededError(absl::StrCat(
-      silence.message(), "; the run of ", log_dir_,
-      " goes on: its chief is being started again, or is suspended or too busy "
-      "to answer, or the job is over and its programs still end (`lockstep "
-      "logs --log_dir ",
-      log_dir_, "`)"));
+  return absl::Status(
+      silence.code(),
+      absl::StrCat(
+          silence.message(), "; the run of ", log_dir_,
+          " goes on: its chief is being started again, or is suspended or too "
+          "busy to answer, or the job is over and its programs still end "
+          "(`lockstep logs --log_dir ",
+          log_dir_, "`)"));
 }
 
 int FlagsExitCode(const absl::Status& status) {
@@ -293,7 +302,7 @@ int StatusCommand::Watch(CoordinatorClient& chief, Terminal& terminal,
     if (ended->has_value()) return ShowEnd(**ended, terminal);
     const absl::Duration silence = Clock::Real().Now() - answered;
     if (silence >= absl::Seconds(patience_)) {
-      return RefuseCommand(app_, status.status(), kNoAnswer, err);
+      return ShowSilence(status.status(), terminal, err);
     }
     ShowGap(last, silence, terminal, err);
   }

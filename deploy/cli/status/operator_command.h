@@ -52,8 +52,9 @@ class ChiefFlags {
   };
   absl::StatusOr<std::optional<Ended>> EndOfRun() const;
 
-  // Adds to the error of a call that met its deadline what the directory of
-  // --log_dir tells about the run. Returns other errors as they are.
+  // Adds to the error of a call that met its deadline, or that the end of the
+  // chief has cut, what the directory of --log_dir tells about the run. Returns
+  // other errors as they are.
   absl::Status ExplainSilence(const absl::Status& silence) const;
 
  private:

@@ -95,23 +95,25 @@ std::string Describe(const JobStatus& status) {
 }
 
 absl::StatusOr<JobStatus> WaitUntil(const IsSo& so, CoordinatorClient& chief,
+                                    const ChiefFlags& flags,
                                     absl::Duration timeout) {
   const absl::Time deadline = Clock::Real().Now() + timeout;
   while (true) {
-    LOCKSTEP_ASSIGN_OR_RETURN(JobStatus status, chief.GetStatus(kTimeout));
+    absl::StatusOr<JobStatus> status = chief.GetStatus(kTimeout);
+    if (!status.ok()) return flags.ExplainSilence(status.status());
     // Asked before the end of the job is looked at: its last checkpoint may be
     // the one.
-    if (so(status)) return status;
-    if (IsFinal(status.state)) {
+    if (so(*status)) return status;
+    if (IsFinal(status->state)) {
       return absl::FailedPreconditionError(
           "the job ended before the request was in effect");
     }
     if (Clock::Real().Now() > deadline) {
       const std::string trouble =
-          status.checkpoint_trouble.empty()
+          status->checkpoint_trouble.empty()
               ? "it waits for the end of a step; `lockstep status` shows why"
               : absl::StrCat("the newest checkpoint failed: ",
-                             Printable(status.checkpoint_trouble));
+                             Printable(status->checkpoint_trouble));
       return absl::DeadlineExceededError(
           absl::StrCat("not in effect within ", absl::FormatDuration(timeout),
                        ": ", trouble, "; the request remains"));
@@ -228,7 +230,7 @@ int SteerCommands::Run(const Command& command, Terminal& terminal,
                          usage ? kUsageExitCode : kNoAnswer, err);
   }
   const absl::StatusOr<JobStatus> status =
-      WaitUntil(*so, chief, absl::Seconds(command.timeout));
+      WaitUntil(*so, chief, command.chief, absl::Seconds(command.timeout));
   if (!status.ok()) {
     return RefuseCommand(*command.app, status.status(), kNoAnswer, err);
   }

@@ -227,6 +227,22 @@ TEST_F(OperatorCommandTest, AChiefThatStaysAwayEndsTheWatch) {
   end.join();
 }
 
+TEST_F(OperatorCommandTest, TheEndOfAWatchSaysThatItsRunGoesOn) {
+  std::ofstream(directory_.Join("chief.address")) << chief_.address() << "\n";
+  std::thread end([&] {
+    ReadUntil("job fashion: training");
+    chief_.Shutdown();
+  });
+
+  EXPECT_EQ(Status({"--log_dir", directory_.path(), "--watch", "--interval",
+                    "0.1", "--patience", "1"}),
+            1);
+
+  end.join();
+  EXPECT_THAT(Err(), HasSubstr("the run of " + directory_.path() +
+                               " goes on: its chief is being started again"));
+}
+
 TEST_F(OperatorCommandTest, AClusterFileNamesTheChief) {
   std::ofstream(directory_.Join("c.json"))
       << R"({"cluster": {"ps": ["x:1"], "worker": ["x:2"], "chief": [")"

@@ -4,12 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
+#include <thread>
+#include <utility>
 
+#include "common/status/status_json.h"
+#include "deploy/cli/tasks/log_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/deploy/cli/status/fake_coordinator_service.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace lockstep::cli {
 namespace {
@@ -18,6 +25,7 @@ using ::lockstep::testing::FakeCoordinator;
 using ::lockstep::testing::StatusIs;
 using ::lockstep::testing::TrainingResponse;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Optional;
 
 TEST(ParseSettingsTest, TakesBothOfThem) {
@@ -60,9 +68,15 @@ class SteerCommandsTest : public ::testing::Test {
   }
 
   int Run(std::vector<std::string> args) {
+    return RunWith(std::move(args), {"--chief", chief_.address()});
+  }
+
+  // Runs the command with `chief`, the flag that names the chief.
+  int RunWith(std::vector<std::string> args,
+              const std::vector<std::string>& chief) {
     CLI::App app;
     const SteerCommands commands(app);
-    args.insert(args.begin() + 1, {"--chief", chief_.address()});
+    args.insert(args.begin() + 1, chief.begin(), chief.end());
     std::reverse(args.begin(), args.end());  // CLI11's order
     app.parse(args);
     EXPECT_TRUE(commands.chosen());
@@ -154,6 +168,42 @@ TEST_F(SteerCommandsTest, RequestThatIsNotInEffectInTimeIsAFailure) {
   EXPECT_EQ(Run({"checkpoint", "--timeout", "0"}), 1);
   EXPECT_THAT(err_.str(), HasSubstr("not in effect within 0"));
   EXPECT_EQ(Run({"pause", "--timeout", "0"}), 1);
+}
+
+// The chief of a job that is over leaves without an answer.
+TEST_F(SteerCommandsTest, TheEndOfTheRunIsToldToACommandThatWaits) {
+  const testing::TempDir run;
+  std::ofstream(run.Join("chief.address")) << chief_.address() << "\n";
+  chief_.set_effective(false);
+  chief_.MarkHeard(run.Join("heard"));
+  std::thread end([&] {
+    while (!std::filesystem::exists(run.Join("heard"))) {
+      std::this_thread::yield();
+    }
+    EXPECT_OK(WriteTextFile(
+        run.Join("result.json"),
+        FormatStatusJson(
+            JobStatus(), 2,
+            RunResult{.state = JobState::kDone, .summary = "done: lunch"})));
+    chief_.Shutdown();
+  });
+
+  EXPECT_EQ(RunWith({"checkpoint"}, {"--log_dir", run.path()}), 1);
+
+  end.join();
+  EXPECT_THAT(err_.str(), HasSubstr("is over: done: lunch"));
+}
+
+TEST_F(SteerCommandsTest, ARequestThatIsLateIsNotCalledASilence) {
+  const testing::TempDir run;
+  std::ofstream(run.Join("chief.address")) << chief_.address() << "\n";
+  chief_.set_effective(false);
+
+  EXPECT_EQ(
+      RunWith({"checkpoint", "--timeout", "0"}, {"--log_dir", run.path()}), 1);
+
+  EXPECT_THAT(err_.str(), HasSubstr("not in effect within 0"));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("is being started again")));
 }
 
 }  // namespace
