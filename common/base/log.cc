@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/one_line_sink.h"
+#include "common/text/log_form.h"
 #include "spdlog/sinks/dist_sink.h"
 #include "spdlog/sinks/stdout_sinks.h"
 
@@ -80,8 +81,7 @@ absl::Status InitLog(const std::string& task, const std::string& level) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   }
   // The journal stores the time and the level in fields of its own.
-  sink->set_pattern(absl::StrCat(
-      journal ? "" : "%Y-%m-%dT%H:%M:%S.%e %^%-7l%$ ", task, ": %v"));
+  sink->set_pattern(absl::StrCat(journal ? "" : kLogHeadPattern, task, ": %v"));
   ProcessLogger& own = OwnLogger();
   own.target->set_sinks({std::move(sink)});
   own.logger->set_level(parsed);

@@ -3,39 +3,14 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/text/log_form.h"
 #include "deploy/cli/text/text_format.h"
 #include "nlohmann/json.hpp"
 
 namespace lockstep::cli {
 namespace {
-
-// Columns of "2026-11-23T11:37:20.123 error   worker 1: text".
-constexpr size_t kTimeLength = 23;
-constexpr size_t kLevelColumn = 24;
-constexpr size_t kTaskColumn = 32;
-constexpr size_t kLongestTask = 32;
-
-bool IsTask(absl::string_view name) {
-  const size_t space = name.rfind(' ');
-  int index = 0;
-  return space != absl::string_view::npos && name.size() <= kLongestTask &&
-         space > 0 && absl::ascii_islower(name.front()) &&
-         absl::SimpleAtoi(name.substr(space + 1), &index) && index >= 0;
-}
-
-// Cuts "worker 1: " off `text` and returns "worker 1"; "" if there is none.
-std::string CutTask(absl::string_view& text) {
-  const size_t colon = text.find(": ");
-  if (colon == absl::string_view::npos || !IsTask(text.substr(0, colon))) {
-    return "";
-  }
-  std::string task(text.substr(0, colon));
-  text.remove_prefix(colon + 2);
-  return task;
-}
 
 std::string ShownText(absl::string_view text) {
   return Printable(absl::StripTrailingAsciiWhitespace(text));
@@ -58,38 +33,17 @@ std::string FieldOf(const nlohmann::json& entry, const char* name) {
 
 }  // namespace
 
-std::optional<LogLevel> LevelNamed(absl::string_view name) {
-  if (name == "trace") return LogLevel::kTrace;
-  if (name == "debug") return LogLevel::kDebug;
-  if (name == "info") return LogLevel::kInfo;
-  if (name == "warning" || name == "warn") return LogLevel::kWarning;
-  if (name == "error" || name == "err" || name == "critical") {
-    return LogLevel::kError;
-  }
-  return std::nullopt;
-}
-
 LogReader::LogReader(std::string task, absl::Time began, absl::TimeZone zone)
     : task_(std::move(task)), zone_(zone), time_(began) {}
 
 LogLine LogReader::Parse(absl::string_view line) {
-  absl::Time time;
-  if (line.size() > kTaskColumn && line[kLevelColumn - 1] == ' ' &&
-      absl::ParseTime("%Y-%m-%dT%H:%M:%E*S", line.substr(0, kTimeLength), zone_,
-                      &time, nullptr)) {
-    absl::string_view rest = line.substr(kLevelColumn);
-    const absl::string_view level = rest.substr(0, rest.find(' '));
-    if (const auto found = LevelNamed(level); found.has_value()) {
-      time_ = time;
-      level_ = *found;
-      rest = absl::StripLeadingAsciiWhitespace(rest.substr(level.size()));
-      std::string task = CutTask(rest);
-      return {time_, level_, task.empty() ? task_ : std::move(task),
-              ShownText(rest)};
-    }
-  }
+  const std::optional<LogForm> form = ParseLogForm(line, zone_);
   // Output of a program, such as the lines of a traceback.
-  return {time_, level_, task_, ShownText(line)};
+  if (!form.has_value()) return {time_, level_, task_, ShownText(line)};
+  time_ = form->time;
+  level_ = form->level;
+  return {time_, level_, form->task.empty() ? task_ : std::string(form->task),
+          ShownText(form->text)};
 }
 
 std::vector<LogLine> LogReader::Read(absl::string_view bytes) {
@@ -133,11 +87,11 @@ std::optional<LogLine> FromJournal(absl::string_view json) {
   line.task = FieldOf(entry, "LOCKSTEP_TASK");
   const std::string message = FieldOf(entry, "MESSAGE").substr(0, kLongestLine);
   absl::string_view text = message;
-  const std::string named = CutTask(text);
+  const absl::string_view named = CutTaskOfLog(text);
   // Only lines through the journal's own protocol have the field; those of
   // standard output name the task in the text.
-  if (line.task.empty()) line.task = named;
-  if (!IsTask(line.task) || text.empty()) return std::nullopt;
+  if (line.task.empty()) line.task = std::string(named);
+  if (!IsTaskInLog(line.task) || text.empty()) return std::nullopt;
   int priority = 6;
   if (absl::SimpleAtoi(FieldOf(entry, "PRIORITY"), &priority)) {
     line.level = LevelOf(priority);

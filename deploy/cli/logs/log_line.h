@@ -8,14 +8,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/text/log_form.h"
 
 namespace lockstep::cli {
-
-// How serious a line is, as for InitLog().
-enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError };
-
-// Returns the level of that name, also of "err" and "critical".
-std::optional<LogLevel> LevelNamed(absl::string_view name);
 
 // One line of one task.
 struct LogLine {
@@ -29,8 +24,8 @@ struct LogLine {
 inline constexpr size_t kLongestLine = 16 << 10;
 
 // LogReader makes lines of the bytes of one task's log: those that Lockstep
-// writes, "2026-11-23T11:37:20.123 info    worker 1: text", and any other
-// output, which belongs to the time of the line before.
+// writes, see ParseLogForm(), and any other output, which belongs to the time
+// of the line before.
 //
 // Threads: not thread-safe.
 class LogReader {

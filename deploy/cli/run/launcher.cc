@@ -14,9 +14,9 @@
 #include "common/base/status_macros.h"
 #include "common/process/process.h"
 #include "common/status/status_json.h"
+#include "deploy/cli/logs/log_reason.h"
 #include "deploy/cli/status/operator_security.h"
 #include "deploy/cli/tasks/log_files.h"
-#include "deploy/cli/tasks/log_reason.h"
 
 namespace lockstep::cli {
 namespace {

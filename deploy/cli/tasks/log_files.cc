@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/text/log_form.h"
 #include "deploy/cli/text/text_format.h"
 
 namespace lockstep::cli {
@@ -58,8 +59,8 @@ void MarkNewRun(const std::string& path, absl::Time now) {
   // An empty log has no lines to be told from the new ones.
   if (FileSize(path) == 0) return;
   std::ofstream(path, std::ios::binary | std::ios::app)
-      << absl::FormatTime("%Y-%m-%dT%H:%M:%E3S", now, absl::LocalTimeZone())
-      << " info    lockstep run: a new run begins\n";
+      << InfoLogHead(now, absl::LocalTimeZone())
+      << "lockstep run: a new run begins\n";
 }
 
 std::vector<std::string> ReadLastLines(const std::string& path, int64_t start,

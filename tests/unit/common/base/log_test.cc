@@ -5,7 +5,13 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/text/log_form.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -30,6 +36,38 @@ TEST(LogTest, LineHasTimeLevelTaskAndText) {
   EXPECT_THAT(GetCapturedStderr(),
               MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9:.]+ info +worker 1: "
                            "joined 7\n"));
+}
+
+TEST(LogTest, LinesOfAllLevelsHaveTheFormThatReadersOfLogsParse) {
+  const absl::Time begin = absl::Now() - absl::Milliseconds(1);
+  CaptureStderr();
+  ASSERT_OK(InitLog("worker 1", "trace"));
+
+  spdlog::trace("0: begins");
+  spdlog::debug("1: begins");
+  spdlog::info("2: begins");
+  spdlog::warn("3: begins");
+  spdlog::error("4: begins");
+  spdlog::critical("5: begins");
+  spdlog::default_logger()->flush();
+
+  const std::string written = GetCapturedStderr();
+  ASSERT_OK(InitLog("worker 1", "info"));
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(written, '\n', absl::SkipEmpty());
+  const std::vector<LogLevel> levels = {LogLevel::kTrace, LogLevel::kDebug,
+                                        LogLevel::kInfo,  LogLevel::kWarning,
+                                        LogLevel::kError, LogLevel::kError};
+  ASSERT_EQ(lines.size(), levels.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto form = ParseLogForm(lines[i], absl::LocalTimeZone());
+    ASSERT_TRUE(form.has_value()) << lines[i];
+    EXPECT_EQ(form->level, levels[i]) << lines[i];
+    EXPECT_EQ(form->task, "worker 1") << lines[i];
+    EXPECT_EQ(form->text, absl::StrCat(i, ": begins"));
+    EXPECT_GE(form->time, begin) << lines[i];
+    EXPECT_LE(form->time, absl::Now()) << lines[i];
+  }
 }
 
 TEST(LogTest, LinesBelowTheLevelAreLeftOut) {

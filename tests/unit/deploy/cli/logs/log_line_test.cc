@@ -127,14 +127,5 @@ TEST(FromJournalTest, OtherEntriesAreNoLines) {
   }
 }
 
-TEST(LevelNamedTest, KnowsTheLevelsOfTheLog) {
-  EXPECT_EQ(LevelNamed("trace"), LogLevel::kTrace);
-  EXPECT_EQ(LevelNamed("debug"), LogLevel::kDebug);
-  EXPECT_EQ(LevelNamed("info"), LogLevel::kInfo);
-  EXPECT_EQ(LevelNamed("warning"), LogLevel::kWarning);
-  EXPECT_EQ(LevelNamed("error"), LogLevel::kError);
-  EXPECT_FALSE(LevelNamed("loud").has_value());
-}
-
 }  // namespace
 }  // namespace lockstep::cli

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/text/log_form.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -41,6 +42,9 @@ TEST(NewRunTest, IsMarkedBehindLinesOfAnEarlierOne) {
               ElementsAre("old",
                           "2026-01-02T03:04:05.000 info    lockstep run: a new "
                           "run begins"));
+  EXPECT_TRUE(ParseLogForm(ReadLastLines(path, 0, 1, 100).front(),
+                           absl::LocalTimeZone())
+                  .has_value());
 }
 
 TEST(LastLinesTest, AreThoseOfThisRun) {

@@ -1,31 +1,24 @@
-#include "deploy/cli/tasks/log_reason.h"
+#include "deploy/cli/logs/log_reason.h"
 
 #include <algorithm>
+#include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/text/log_form.h"
 
 namespace lockstep::cli {
 namespace {
 
-// Column of the level in "2026-11-23T11:37:20.123 error   worker 1: ...".
-constexpr size_t kLevelColumn = 24;
-constexpr char kErrorLevel[] = "error ";
 // Start of the last line of a program that refuses its flags.
 constexpr char kHint[] = "Try '";
 constexpr char kTraceback[] = "Traceback (most recent call last)";
 
-bool IsLogLine(absl::string_view line) {
-  return line.size() > kLevelColumn && line[4] == '-' && line[10] == 'T' &&
-         line[kLevelColumn - 1] == ' ' && absl::ascii_isdigit(line.front());
-}
-
-std::string Message(absl::string_view line) {
-  if (!IsLogLine(line)) return std::string(line);
-  const size_t colon = line.find(": ", kLevelColumn);
-  if (colon == absl::string_view::npos) return std::string(line);
-  return std::string(line.substr(colon + 2));
+// Nothing for output that is no line of a log. Its time says nothing here, so
+// that any zone will do.
+std::optional<LogForm> FormOf(absl::string_view line) {
+  return ParseLogForm(line, absl::UTCTimeZone());
 }
 
 }  // namespace
@@ -34,16 +27,19 @@ std::string ReasonIn(const std::vector<std::string>& lines) {
   if (lines.empty()) return "";
   // The last error, since a program logs it before it ends.
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (IsLogLine(*line) &&
-        absl::StartsWith(line->substr(kLevelColumn), kErrorLevel)) {
-      return Message(*line);
+    const std::optional<LogForm> form = FormOf(*line);
+    if (form.has_value() && form->level == LogLevel::kError) {
+      return std::string(form->text);
     }
   }
   // Output without a level, such as the last line of a traceback.
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (!IsLogLine(*line) && !absl::StartsWith(*line, kHint)) return *line;
+    if (!FormOf(*line).has_value() && !absl::StartsWith(*line, kHint)) {
+      return *line;
+    }
   }
-  return Message(lines.back());
+  const std::optional<LogForm> last = FormOf(lines.back());
+  return last.has_value() ? std::string(last->text) : lines.back();
 }
 
 std::vector<std::string> EndToShow(const std::vector<std::string>& lines,

@@ -1,5 +1,5 @@
-#ifndef LOCKSTEP_DEPLOY_CLI_TASKS_LOG_REASON_H_
-#define LOCKSTEP_DEPLOY_CLI_TASKS_LOG_REASON_H_
+#ifndef LOCKSTEP_DEPLOY_CLI_LOGS_LOG_REASON_H_
+#define LOCKSTEP_DEPLOY_CLI_LOGS_LOG_REASON_H_
 
 #include <cstddef>
 #include <string>
@@ -22,4 +22,4 @@ std::vector<std::string> EndToShow(const std::vector<std::string>& lines,
 
 }  // namespace lockstep::cli
 
-#endif  // LOCKSTEP_DEPLOY_CLI_TASKS_LOG_REASON_H_
+#endif  // LOCKSTEP_DEPLOY_CLI_LOGS_LOG_REASON_H_

@@ -1,4 +1,4 @@
-#include "deploy/cli/tasks/log_reason.h"
+#include "deploy/cli/logs/log_reason.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,6 +16,12 @@ TEST(ReasonInTest, TheLastErrorCountsWhateverFollowsIt) {
                       "NaN: step 3",
                       "2026-11-23T11:37:20.125 info    worker 1: leaves"}),
             "a gradient is NaN: step 3");
+}
+
+TEST(ReasonInTest, ACriticalLineIsAnError) {
+  EXPECT_EQ(ReasonIn({"2026-11-23T11:37:20.123 critical worker 1: no memory",
+                      "2026-11-23T11:37:20.125 info    worker 1: leaves"}),
+            "no memory");
 }
 
 TEST(ReasonInTest, AProgramThatRefusesHasNoLogYet) {
