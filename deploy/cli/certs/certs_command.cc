@@ -12,12 +12,12 @@
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
 #include "common/cluster/host_port.h"
-#include "common/cluster/tf_config.h"
 #include "common/flags/flag_parser.h"
 #include "common/rpc/security/certificates/peer_probe.h"
 #include "common/rpc/security/certificates/trusted_authorities.h"
 #include "common/rpc/security/identity_map.h"
 #include "common/text/count_text.h"
+#include "deploy/cli/tasks/cluster_file.h"
 #include "deploy/cli/tasks/log_files.h"
 
 namespace lockstep::cli {
@@ -32,19 +32,6 @@ constexpr int kAuthorityDays = 3650;
 constexpr absl::Duration kTimeout = absl::Seconds(5);
 constexpr int kWrong = 1;
 constexpr char kEvaluator[] = "evaluator-0";  // a member of a set
-
-absl::StatusOr<Cluster> ReadClusterOf(const std::string& path) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
-                            ReadFlagFile("--cluster", path));
-  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ParseTfConfig(text, path));
-  const bool has_chief =
-      config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
-  // A cluster needs a task for its view; the one that hosts the chief sees all.
-  config.task_type = has_chief ? "chief" : "worker";
-  config.task_index = 0;
-  // Certificates name hosts, so ports that are chosen later do not matter.
-  return Cluster::Make(config, {.allow_port_zero = true});
-}
 
 std::string Describe(const CertificateFacts& facts, absl::Time now) {
   const std::string trouble = ValidityTrouble(facts, now);
@@ -194,9 +181,8 @@ int CertsCommands::Run(Terminal& terminal, std::ostream& err) const {
   return Make(terminal, err);
 }
 
-absl::StatusOr<CertificateSet> CertsCommands::ReadSet() const {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster,
-                            ReadClusterOf(cluster_file_));
+absl::StatusOr<CertificateSet> CertsCommands::SetOf(
+    const Cluster& cluster) const {
   CertificateSet set;
   set.job = job_;
   set.directory = out_;
@@ -231,7 +217,11 @@ absl::StatusOr<CertificateSet> CertsCommands::ReadSet() const {
 
 int CertsCommands::Make(Terminal& terminal, std::ostream& err) const {
   const char* name = renew_.parsed() ? "renew" : "make";
-  const absl::StatusOr<CertificateSet> set = ReadSet();
+  // Certificates name hosts, so ports that are chosen later do not matter.
+  const absl::StatusOr<Cluster> cluster = ReadClusterFile(cluster_file_);
+  if (cluster.ok()) err << WarningLines(cluster->warnings());
+  const absl::StatusOr<CertificateSet> set =
+      cluster.ok() ? SetOf(*cluster) : cluster.status();
   absl::StatusOr<std::vector<std::string>> made =
       set.ok() ? WriteCertificateSet(*set)
                : absl::StatusOr<std::vector<std::string>>(set.status());

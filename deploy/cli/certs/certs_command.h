@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "common/cluster/cluster.h"
 #include "common/rpc/security/certificates/tls_files.h"
 #include "deploy/cli/certs/certificate_set.h"
 #include "deploy/cli/text/terminal.h"
@@ -30,7 +31,7 @@ class CertsCommands {
 
  private:
   void AddSetFlags(CLI::App& app);
-  absl::StatusOr<CertificateSet> ReadSet() const;
+  absl::StatusOr<CertificateSet> SetOf(const Cluster& cluster) const;
   int Make(Terminal& terminal, std::ostream& err) const;
   int Show(Terminal& terminal, std::ostream& err) const;
   int Check(Terminal& terminal, std::ostream& err) const;

@@ -17,6 +17,7 @@
 #include "common/rpc/security/certificates/peer_probe.h"
 #include "deploy/cli/config/cluster_report.h"
 #include "deploy/cli/config/connection_probe.h"
+#include "deploy/cli/tasks/cluster_file.h"
 #include "deploy/cli/tasks/log_files.h"
 
 namespace lockstep::cli {
@@ -32,18 +33,6 @@ absl::StatusOr<TfConfig> LoadEnvironmentFile(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Environment variables,
                             ParseEnvironmentFile(text, path));
   return TfConfigOfEnvironment(variables, path);
-}
-
-// Reads a cluster without a task, as the task that hosts the chief.
-absl::StatusOr<TfConfig> LoadClusterFile(const std::string& path) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
-                            ReadFlagFile("--cluster", path));
-  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(text, path));
-  const bool has_chief =
-      config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
-  config.task_type = has_chief ? "chief" : "worker";
-  config.task_index = 0;
-  return config;
 }
 
 // Finds out whose certificate answers at an address, and whether it is that of
@@ -133,13 +122,7 @@ int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
            "at most one\n";
     return kUsageExitCode;
   }
-  const absl::StatusOr<TfConfig> config = Load();
-  absl::StatusOr<Cluster> cluster =
-      config.ok()
-          // `lockstep run` chooses the ports that are 0 in a cluster file; a
-          // TF_CONFIG must have them.
-          ? Cluster::Make(*config, {.allow_port_zero = !cluster_file_.empty()})
-          : config.status();
+  const absl::StatusOr<Cluster> cluster = Load();
   if (!cluster.ok()) {
     // One line for each mistake.
     terminal.Print(absl::StrCat("mistake: ",
@@ -165,10 +148,15 @@ int ConfigCheckCommand::Run(Terminal& terminal, std::ostream& err) const {
   return mistakes.empty() ? 0 : kMistakeExitCode;
 }
 
-absl::StatusOr<TfConfig> ConfigCheckCommand::Load() const {
-  if (!environment_file_.empty()) return LoadEnvironmentFile(environment_file_);
-  if (!cluster_file_.empty()) return LoadClusterFile(cluster_file_);
-  return LoadTfConfig(tf_config_);
+absl::StatusOr<Cluster> ConfigCheckCommand::Load() const {
+  // `lockstep run` chooses the ports that are 0 in a cluster file; a TF_CONFIG
+  // must have them.
+  if (!cluster_file_.empty()) return ReadClusterFile(cluster_file_);
+  LOCKSTEP_ASSIGN_OR_RETURN(const TfConfig config,
+                            environment_file_.empty()
+                                ? LoadTfConfig(tf_config_)
+                                : LoadEnvironmentFile(environment_file_));
+  return Cluster::Make(config);
 }
 
 // Adds unreachable tasks to `mistakes`. Probes many at a time, because

@@ -30,7 +30,7 @@ class ConfigCheckCommand {
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:
-  absl::StatusOr<TfConfig> Load() const;
+  absl::StatusOr<Cluster> Load() const;
   std::map<TaskId, std::string> Connect(
       const Cluster& cluster, std::vector<std::string>& mistakes) const;
 

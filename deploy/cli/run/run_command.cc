@@ -12,6 +12,7 @@
 #include "deploy/cli/run/launcher.h"
 #include "deploy/cli/run/run_setup.h"
 #include "deploy/cli/run/signal_inbox.h"
+#include "deploy/cli/tasks/cluster_file.h"
 #include "deploy/cli/tasks/log_files.h"
 #include "deploy/cli/tasks/own_directory.h"
 #include "deploy/cli/text/shell_words.h"
@@ -51,14 +52,11 @@ UserCommand Joined(UserCommand words, const UserCommand& more) {
 }
 
 std::string Opening(const RunSetup& setup) {
-  std::string text;
-  for (const std::string& warning : setup.cluster.warnings) {
-    absl::StrAppend(&text, "warning: ", warning, "\n");
-  }
   return absl::StrCat(
-      text, "job ", setup.job_name, ": ", CountTasks(setup.cluster),
-      "\nlogs: ", setup.log_dir, "\nstatus: ", OwnCall(), " status --log_dir ",
-      ShellWord(setup.log_dir), "\n",
+      WarningLines(setup.cluster.warnings), "job ", setup.job_name, ": ",
+      CountTasks(setup.cluster), "\nlogs: ", setup.log_dir,
+      "\nstatus: ", OwnCall(), " status --log_dir ", ShellWord(setup.log_dir),
+      "\n",
       setup.status_address.empty()
           ? ""
           : absl::StrCat("page: http://", setup.status_address, "/\n"));

@@ -8,30 +8,11 @@
 #include "common/base/status_macros.h"
 #include "common/cluster/cluster.h"
 #include "common/cluster/host_port.h"
-#include "common/cluster/tf_config.h"
 #include "common/text/excerpt.h"
+#include "deploy/cli/tasks/cluster_file.h"
 
 namespace lockstep::cli {
 namespace {
-
-// Parses the view of the task that hosts the chief, which sees all training
-// tasks.
-absl::StatusOr<Cluster> ParseCluster(absl::string_view json,
-                                     absl::string_view source) {
-  LOCKSTEP_ASSIGN_OR_RETURN(TfConfig config, ReadTfConfig(json, source));
-  if (config.cluster.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(source,
-                     ": there is no cluster; write {\"cluster\": {\"ps\": "
-                     "[\"localhost:0\"], \"worker\": [\"localhost:0\"]}}"));
-  }
-  const bool has_chief =
-      config.cluster.NumTasks("chief") + config.cluster.NumTasks("master") > 0;
-  config.task_type = has_chief ? "chief" : "worker";
-  config.task_index = 0;
-  // Ports of 0 are replaced later, when the cluster is known to be valid.
-  return Cluster::Make(config, {.allow_port_zero = true});
-}
 
 absl::Status CheckDense(const Cluster& cluster) {
   for (const auto& [job, tasks] : cluster.spec().jobs()) {
@@ -109,7 +90,8 @@ absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
                                               absl::string_view source,
                                               const LocalHosts& hosts,
                                               const PortChooser& choose_port) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(json, source));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster,
+                            ParseClusterFile(json, source));
   LOCKSTEP_RETURN_IF_ERROR(CheckDense(cluster));
   LOCKSTEP_RETURN_IF_ERROR(cluster.HasMirrors()
                                ? cluster.ValidateForAllReduce()
@@ -135,7 +117,8 @@ absl::StatusOr<LocalCluster> MakeLocalCluster(absl::string_view json,
 
 absl::StatusOr<std::string> ChiefAddressOf(absl::string_view json,
                                            absl::string_view source) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster, ParseCluster(json, source));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Cluster cluster,
+                            ParseClusterFile(json, source));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string address,
                             cluster.Address(cluster.chief()));
   LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));

@@ -176,6 +176,27 @@ TEST_F(CertsCommandTest, EvaluatorOutsideOfTheClusterIsMadeAndRenewed) {
   EXPECT_THAT(err_, HasSubstr("there is no evaluator-1"));
 }
 
+TEST_F(CertsCommandTest, FileWithoutAClusterIsRefusedAndNothingIsMade) {
+  // The outer key is missing.
+  std::ofstream(directory_.Join("cluster.json"))
+      << R"({"ps": ["localhost:0"], "worker": ["localhost:0"]})";
+
+  EXPECT_EQ(Make("make"), 2);
+
+  EXPECT_THAT(err_, HasSubstr("there is no cluster; write {\"cluster\": "));
+  EXPECT_FALSE(std::filesystem::exists(directory_.Join("tls")));
+}
+
+TEST_F(CertsCommandTest, WarningsOfTheClusterAreTold) {
+  std::ofstream(directory_.Join("cluster.json"))
+      << R"({"cluster": {"ps": ["localhost:0"], "worker": ["localhost:0"]},
+             "extra": 1})";
+
+  EXPECT_EQ(Make("make"), 0) << err_;
+
+  EXPECT_THAT(err_, AllOf(HasSubstr("warning: "), HasSubstr("extra")));
+}
+
 TEST_F(CertsCommandTest, RenewMakesNoAuthority) {
   EXPECT_EQ(Make("renew"), 2);
   EXPECT_THAT(err_, HasSubstr("`lockstep certs make` makes it"));

@@ -93,6 +93,16 @@ TEST_F(ConfigCheckCommandTest, ReadsAClusterWithoutATask) {
   EXPECT_THAT(Out(), HasSubstr("chief: worker 0"));
 }
 
+TEST_F(ConfigCheckCommandTest, AClusterFileWithoutItsOuterKeyIsAMistake) {
+  const std::string path =
+      Write("cluster.json", R"({"ps":["p:1"],"worker":["w:1"]})");
+
+  EXPECT_EQ(Check({"--cluster", path}), 1);
+  EXPECT_THAT(Out(), HasSubstr(absl::StrCat(
+                         "mistake: ", path,
+                         ": there is no cluster; write {\"cluster\": ")));
+}
+
 TEST_F(ConfigCheckCommandTest, AMistakeIsNamedByItsPath) {
   setenv("TF_CONFIG", R"({"cluster":{"worker":["w"]},
                           "task":{"type":"worker","index":0}})",
