@@ -53,6 +53,17 @@ std::vector<LogLine> Noted(std::vector<LogLine> lines,
   return lines;
 }
 
+// Returns the exit code: 1, with a message that names `place` and the tasks in
+// it, if the filter wants one that has no line there.
+int CheckTasks(const LogFilter& filter, const std::set<std::string>& known,
+               const std::string& place, std::ostream& err) {
+  const std::string unknown = filter.Unknown(known);
+  if (unknown.empty()) return 0;
+  err << "lockstep logs: no line of --task \"" << unknown << "\" in " << place
+      << ", which has lines of " << absl::StrJoin(known, ", ") << "\n";
+  return 1;
+}
+
 struct ClosePipe {
   // The exit code is not looked at: a journal without lines is reported in any
   // case.
@@ -156,12 +167,7 @@ int LogsCommand::ShowRun(const LogFilter& filter, Terminal& terminal,
            "printed\n";
     return 1;
   }
-  const std::string unknown = filter.Unknown(known);
-  if (unknown.empty()) return 0;
-  err << "lockstep logs: no line of --task \"" << unknown << "\" in "
-      << log_dir_ << ", which has lines of " << absl::StrJoin(known, ", ")
-      << "\n";
-  return 1;
+  return CheckTasks(filter, known, log_dir_, err);
 }
 
 int LogsCommand::ShowJournal(const LogFilter& filter, Terminal& terminal,
@@ -180,15 +186,20 @@ int LogsCommand::ShowJournal(const LogFilter& filter, Terminal& terminal,
   // The journal is in order already.
   char* line = nullptr;
   size_t size = 0;
-  bool any = false;
+  std::set<std::string> known;
   while (getline(&line, &size, pipe.get()) >= 0) {
     if (std::optional<LogLine> one = FromJournal(line)) {
-      any = true;
-      Show({*std::move(one)}, filter, terminal);
+      Show(Noted({*std::move(one)}, known), filter, terminal);
     }
   }
   free(line);
-  if (any) return 0;
+  if (!known.empty()) {
+    return CheckTasks(filter, known,
+                      since_.empty()
+                          ? "the journal"
+                          : absl::StrCat("the journal since ", since_),
+                      err);
+  }
   err << "lockstep logs: the journal has no lines of units lockstep-*; look on "
          "the machines where they run, as a user who may read the journal\n";
   return 1;

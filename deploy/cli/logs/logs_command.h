@@ -22,8 +22,9 @@ class LogsCommand {
 
   bool chosen() const { return app_.parsed(); }
 
-  // Returns 0, 1 if there are no logs or no journal, 2 for bad flags. With
-  // --follow it ends when the run has ended, or journalctl.
+  // Returns 0, 1 if there are no logs or no journal, or no line of a --task in
+  // them, 2 for bad flags. With --follow it ends when the run has ended, or
+  // journalctl.
   int Run(Terminal& terminal, std::ostream& err) const;
 
  private:

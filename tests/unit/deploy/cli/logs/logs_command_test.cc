@@ -1,5 +1,6 @@
 #include "deploy/cli/logs/logs_command.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +17,9 @@
 namespace lockstep::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class LogsCommandTest : public ::testing::Test {
  protected:
@@ -84,6 +87,44 @@ TEST_F(LogsCommandTest, NamesTheTasksThatThereAre) {
   EXPECT_EQ(Shown({"--log_dir", dir_.path(), "--task", "worker:1", "--level",
                    "error"},
                   0),
+            "");
+}
+
+// A program in place of journalctl prints entries of two tasks.
+class JournalTest : public LogsCommandTest {
+ protected:
+  JournalTest() {
+    Append("entries",
+           R"({"__REALTIME_TIMESTAMP":"1795433839000000","PRIORITY":"4",)"
+           R"("LOCKSTEP_TASK":"ps 0","MESSAGE":"ps 0: zero"})"
+           "\n"
+           R"({"__REALTIME_TIMESTAMP":"1795433840123000","PRIORITY":"6",)"
+           R"("LOCKSTEP_TASK":"worker 1","MESSAGE":"worker 1: one"})"
+           "\n");
+    Append("journalctl", "#!/bin/sh\nexec cat '" + Path("entries") + "'\n");
+    std::filesystem::permissions(Path("journalctl"),
+                                 std::filesystem::perms::owner_all);
+    setenv("PATH", (dir_.path() + ":" + path_).c_str(), 1);
+  }
+  ~JournalTest() override { setenv("PATH", path_.c_str(), 1); }
+
+ private:
+  const std::string path_ = getenv("PATH");
+};
+
+TEST_F(JournalTest, LinesOfATaskAreShown) {
+  EXPECT_THAT(Shown({"--journal", "--task", "worker:1"}, 0),
+              AllOf(HasSubstr("worker 1  one"), Not(HasSubstr("ps 0"))));
+}
+
+TEST_F(JournalTest, ATaskWithoutLinesIsNamedWithThoseThatHaveSome) {
+  EXPECT_THAT(Shown({"--journal", "--task", "worker:9"}, 1),
+              HasSubstr("no line of --task \"worker 9\" in the journal, which "
+                        "has lines of ps 0, worker 1\n"));
+  EXPECT_THAT(Shown({"--journal", "--task", "worker:9", "--since", "1h"}, 1),
+              HasSubstr("in the journal since 1h, which has"));
+  // A task without a line of this level is no mistake.
+  EXPECT_EQ(Shown({"--journal", "--task", "worker:1", "--level", "error"}, 0),
             "");
 }
 
