@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/job/variable_settings.h"
 #include "worker/data/dataset.h"
 #include "worker/device/device_variables.h"
 #include "worker/models/zoo/registry.h"
+#include "worker/scoring/averaged_values.h"
 #include "worker/tables/log_odds.h"
 
 namespace lockstep::worker {
@@ -52,8 +52,9 @@ absl::StatusOr<std::unique_ptr<CheckpointScorer>> CheckpointScorer::Make(
   if (HasTables(job.model)) {
     LOCKSTEP_ASSIGN_OR_RETURN(scorer->tables_,
                               MakeTableWorkload(job, Purpose::kScore));
-    LOCKSTEP_RETURN_IF_ERROR(
-        scorer->ChooseAverages(scorer->tables_->variables()));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        scorer->averaged_,
+        NamesUsedAveraged(job, scorer->tables_->variables()));
     return scorer;
   }
   LOCKSTEP_ASSIGN_OR_RETURN(scorer->data_, LoadTestExamples(job.data));
@@ -95,7 +96,9 @@ absl::Status CheckpointScorer::MakeModelFor(int64_t classes) {
   kept_ = KeptVariables(*model, job_.model);
   input_ = input;
   model_ = std::move(model);
-  return ChooseAverages(model_->variables());
+  LOCKSTEP_ASSIGN_OR_RETURN(averaged_,
+                            NamesUsedAveraged(job_, model_->variables()));
+  return absl::OkStatus();
 }
 
 absl::Status CheckpointScorer::FitTo(const ExampleShape& examples) {
@@ -134,18 +137,6 @@ absl::Status CheckpointScorer::FitToTrainingSet() {
   return FitTo(examples);
 }
 
-absl::Status CheckpointScorer::ChooseAverages(
-    const std::vector<VariableSpec>& variables) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<VariableSettings> settings,
-                            SettingsOf(job_, variables));
-  averaged_.clear();
-  for (size_t i = 0; i < variables.size(); ++i) {
-    if (!settings[i].averaged || !job_.moving_average.evaluate) continue;
-    averaged_.push_back(variables[i].name);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckpointScorer::CheckModel(
     const CheckpointReader& checkpoint) const {
   // Compares with the types that checkpoints keep, not with those of the
@@ -178,15 +169,9 @@ absl::Status CheckpointScorer::CheckModel(
   return absl::OkStatus();
 }
 
-void CheckpointScorer::ReadAverages(CheckpointReader& checkpoint) const {
-  for (const std::string& name : averaged_) {
-    checkpoint.ReadInPlaceOf(name, TensorNameOf(name, kMovingAverageName));
-  }
-}
-
 absl::StatusOr<TableScore> CheckpointScorer::Score(CheckpointReader& checkpoint,
                                                    const OnScored& on_scored) {
-  ReadAverages(checkpoint);
+  ReadAverages(averaged_, checkpoint);
   if (tables_ != nullptr) return tables_->Score(checkpoint, on_scored);
   BatchScore total;
   LOCKSTEP_RETURN_IF_ERROR(ForEachBatch(
@@ -208,7 +193,7 @@ absl::StatusOr<TableScore> CheckpointScorer::Score(CheckpointReader& checkpoint,
 
 absl::StatusOr<Predictions> CheckpointScorer::Predict(
     CheckpointReader& checkpoint, const OnScored& on_scored) {
-  ReadAverages(checkpoint);
+  ReadAverages(averaged_, checkpoint);
   Predictions all;
   if (tables_ != nullptr) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<ScoredExample> log_odds,

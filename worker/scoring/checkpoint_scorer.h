@@ -92,9 +92,7 @@ class CheckpointScorer {
       : job_(job), backend_(backend) {}
 
   absl::Status MakeModelFor(int64_t classes);
-  absl::Status ChooseAverages(const std::vector<VariableSpec>& variables);
   absl::Status CheckModel(const CheckpointReader& checkpoint) const;
-  void ReadAverages(CheckpointReader& checkpoint) const;
   // Calls `compute` for one batch of the examples after the other, with the
   // checkpoint's values on the device.
   absl::Status ForEachBatch(const CheckpointReader& checkpoint,
@@ -106,7 +104,7 @@ class CheckpointScorer {
   std::string features_;  // the file of data_, if it is not the job's
   ModelInput input_;
   std::unique_ptr<Model> model_;
-  std::vector<std::string> averaged_;      // scored by their averages
+  std::vector<std::string> averaged_;      // of NamesUsedAveraged()
   std::unique_ptr<TableWorkload> tables_;  // in place of model and data
   std::vector<VariableSpec> kept_;  // the model's variables in checkpoints
   std::optional<ParameterMemory> memory_;

@@ -10,6 +10,7 @@
 #include "common/flags/flag_parser.h"
 #include "worker/models/text_sampler.h"
 #include "worker/models/zoo/registry.h"
+#include "worker/scoring/averaged_values.h"
 
 namespace lockstep::cli {
 namespace {
@@ -23,11 +24,13 @@ struct Values {
   std::vector<worker::ConstTensor> views;
 };
 
-absl::StatusOr<Values> Load(const CheckpointReader& reader,
-                            const worker::Model& model,
-                            const ModelConfig& config) {
+absl::StatusOr<Values> Load(CheckpointReader reader, const worker::Model& model,
+                            const JobConfig& job) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> averaged,
+                            worker::NamesUsedAveraged(job, model.variables()));
+  worker::ReadAverages(averaged, reader);
   Values values;
-  for (const VariableSpec& variable : worker::KeptVariables(model, config)) {
+  for (const VariableSpec& variable : worker::KeptVariables(model, job.model)) {
     LOCKSTEP_RETURN_IF_ERROR(reader.CheckVariable(variable));
     const worker::Shape shape(variable.shape.begin(), variable.shape.end());
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t size, worker::CountElements(shape));
@@ -60,7 +63,8 @@ SampleCommand::SampleCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
           "sample",
           "Prints text that a transformer generates with a checkpoint's "
-          "values.")),
+          "values; if the job has moving averages, with these, unless its "
+          "moving_average.evaluate is false.")),
       trained_(app_) {
   app_.add_option("--prompt", prompt_, "The beginning of the text.")
       ->capture_default_str();
@@ -98,10 +102,10 @@ absl::Status SampleCommand::Write(Terminal& terminal) const {
                                     .tokens = job.data.sequence_length};
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
                             worker::MakeModel(job.model, input));
-  LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointReader checkpoint,
+  LOCKSTEP_ASSIGN_OR_RETURN(CheckpointReader checkpoint,
                             trained_.OpenCheckpoint(job));
   LOCKSTEP_ASSIGN_OR_RETURN(const Values values,
-                            Load(checkpoint, *model, job.model));
+                            Load(std::move(checkpoint), *model, job));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::unique_ptr<worker::ComputeBackend> backend,
       trained_.OpenDevice());

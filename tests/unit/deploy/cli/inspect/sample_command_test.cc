@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/checkpoint/checkpoint_store.h"
+#include "common/job/variable_settings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -26,8 +27,26 @@ class SampleCommandTest : public testing::CommandTest {
       learning_rate: 0.1)");
   }
 
-  // Saves a checkpoint of a model that always writes 'x'.
-  void Save() {
+  // Writes zeros, but for the last tensor, that of the bias of the bytes: it
+  // makes `letter` certain.
+  static void WriteAll(SafetensorsWriter& writer,
+                       const std::vector<TensorSpec>& tensors,
+                       unsigned char letter) {
+    for (const TensorSpec& tensor : tensors) {
+      std::vector<float> values(256 * 4);
+      size_t size = 1;
+      for (const int64_t dim : tensor.shape) size *= static_cast<size_t>(dim);
+      if (tensor == tensors.back()) values[letter] = 100;
+      ASSERT_OK(writer.WriteAt(
+          tensor.name, 0,
+          absl::MakeConstSpan(reinterpret_cast<const char*>(values.data()),
+                              size * sizeof(float))));
+    }
+  }
+
+  // Saves a checkpoint of a model that always writes 'x', and, if asked, its
+  // moving averages, which always write 'y'.
+  void Save(bool with_averages = false) {
     ModelConfig config;
     config.kind = "transformer";
     config.layers = config.heads = 1;
@@ -37,20 +56,19 @@ class SampleCommandTest : public testing::CommandTest {
     for (const VariableSpec& variable : model->variables()) {
       tensors.push_back({variable.name, TensorType::kF32, variable.shape});
     }
-    const CheckpointStore store(Path("checkpoints"));
-    auto writer =
-        store.Begin(3, {tensors, {{"global_step", TensorType::kI64, {}}}});
-    ASSERT_OK(writer);
+    std::vector<TensorSpec> averages;
     for (const TensorSpec& tensor : tensors) {
-      std::vector<float> values(256 * 4);
-      int64_t size = 1;
-      for (const int64_t dim : tensor.shape) size *= dim;
-      if (tensor.name == model->variables().back().name) values['x'] = 100;
-      ASSERT_OK((*writer)->model().WriteAt(
-          tensor.name, 0,
-          absl::MakeConstSpan(reinterpret_cast<const char*>(values.data()),
-                              static_cast<size_t>(size) * sizeof(float))));
+      if (!with_averages) break;
+      averages.push_back({TensorNameOf(tensor.name, kMovingAverageName),
+                          tensor.type, tensor.shape});
     }
+    std::vector<TensorSpec> others = averages;
+    others.push_back({"global_step", TensorType::kI64, {}});
+    const CheckpointStore store(Path("checkpoints"));
+    auto writer = store.Begin(3, {tensors, others});
+    ASSERT_OK(writer);
+    WriteAll((*writer)->model(), tensors, 'x');
+    WriteAll((*writer)->optimizer(), averages, 'y');
     ASSERT_OK((*writer)->optimizer().WriteInt64("global_step", 3));
     Manifest manifest;
     manifest.job_name = "text";
@@ -76,6 +94,22 @@ TEST_F(SampleCommandTest, WhatTheModelWritesFollowsThePrompt) {
       << Err();
 
   EXPECT_EQ(Out(), "A?[2Jxxxxx\n");
+}
+
+TEST_F(SampleCommandTest, MovingAveragesWriteUnlessTheJobForbidsIt) {
+  Save(/*with_averages=*/true);
+  const std::string averaged = "--set=moving_average.decay=0.9";
+
+  EXPECT_EQ(Sample({checkpoints(), "--prompt=A", "--bytes=3", averaged}), 0)
+      << Err();
+  EXPECT_EQ(Out(), "Ayyy\n");
+  EXPECT_EQ(Sample({checkpoints(), "--prompt=A", "--bytes=3", averaged,
+                    "--set=moving_average.evaluate=false"}),
+            0)
+      << Err();
+  EXPECT_THAT(Out(), HasSubstr("Axxx\n"));
+  EXPECT_EQ(Sample({checkpoints(), "--prompt=A", "--bytes=3"}), 0) << Err();
+  EXPECT_THAT(Out(), HasSubstr("Axxx\n"));
 }
 
 TEST_F(SampleCommandTest, JobWithoutADirectoryOfCheckpointsNeedsTheFlag) {
