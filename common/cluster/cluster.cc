@@ -239,11 +239,6 @@ absl::StatusOr<int> Cluster::WorkerCount(TaskType type) const {
   return NumTasks(TaskType::kChief) + NumTasks(TaskType::kWorker);
 }
 
-absl::optional<TaskId> Cluster::CollectiveLeader() const {
-  if (IsLocal() || IsEvaluator()) return absl::nullopt;
-  return chief();
-}
-
 absl::Status Cluster::ValidateForParameterServers() const {
   if (IsLocal()) {
     return Error(
@@ -351,11 +346,6 @@ absl::Status RequireTaskType(const Cluster& cluster,
       absl::StrCat(cluster.source(), ": task is ", cluster.self().ToString(),
                    ", which is not for ", program, "; start ", ProgramFor(type),
                    ", or correct task.type"));
-}
-
-int AllReduceReplicas(const Cluster& cluster, int devices) {
-  const TaskType type = cluster.self().type;
-  return cluster.WorkerCount(type).value_or(0) * std::max(1, devices);
 }
 
 }  // namespace lockstep

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/cluster/task_id.h"
@@ -107,10 +106,6 @@ class Cluster {
   //   kInvalidArgument  ps, or no task of that type
   absl::StatusOr<int> WorkerCount(TaskType type) const;
 
-  // The task that leads collectives: chief 0, else worker 0; none when local
-  // and for an evaluator.
-  absl::optional<TaskId> CollectiveLeader() const;
-
   // Checks that the cluster can train with parameter servers.
   //
   //   kInvalidArgument  local; no ps; no worker; this is an evaluator; a sparse
@@ -151,11 +146,6 @@ class Cluster {
 absl::Status RequireTaskType(const Cluster& cluster,
                              absl::Span<const TaskType> allowed,
                              absl::string_view program);
-
-// Returns the number of replicas whose gradients make one step in TensorFlow's
-// mirrored strategies. `devices`: the accelerators of a worker; 0 stands for
-// its CPU.
-int AllReduceReplicas(const Cluster& cluster, int devices);
 
 }  // namespace lockstep
 

@@ -22,17 +22,6 @@ absl::Status NoSuchJob(absl::string_view job) {
 
 }  // namespace
 
-ClusterSpec ClusterSpec::FromLists(const Lists& lists) {
-  Jobs jobs;
-  for (const auto& [job, addresses] : lists) {
-    Tasks& tasks = jobs[job];
-    for (const std::string& address : addresses) {
-      tasks.emplace(static_cast<int>(tasks.size()), address);
-    }
-  }
-  return ClusterSpec(std::move(jobs));
-}
-
 absl::StatusOr<ClusterSpec> ClusterSpec::FromJobs(Jobs jobs) {
   for (const auto& [job, tasks] : jobs) {
     if (tasks.empty()) continue;

@@ -24,15 +24,11 @@ class ClusterSpec {
  public:
   using Tasks = std::map<int, std::string>;  // index -> "host:port"
   using Jobs = std::map<std::string, Tasks, std::less<>>;
-  using Lists = std::map<std::string, std::vector<std::string>>;
 
   // No job has a task above it.
   static constexpr int kMaxTaskIndex = 999'999;
 
   ClusterSpec() = default;
-
-  // Makes dense jobs: element i of a list is the address of task i.
-  static ClusterSpec FromLists(const Lists& lists);
 
   //   kInvalidArgument  an index outside [0, kMaxTaskIndex]
   static absl::StatusOr<ClusterSpec> FromJobs(Jobs jobs);

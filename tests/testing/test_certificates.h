@@ -55,6 +55,14 @@ class TestAuthority {
     return {pair.certificate, pair.key, certificate(), ""};
   }
 
+  // Returns a list of revoked certificates, in PEM format, by their serial
+  // numbers (hexadecimal, as in CertificateFacts).
+  std::string Revoke(const std::vector<std::string>& serials) const {
+    return Revoke(serials, Valid());
+  }
+  std::string Revoke(const std::vector<std::string>& serials,
+                     const Validity& validity) const;
+
  private:
   const CertifiedKey pair_;
 };

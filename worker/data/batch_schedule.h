@@ -39,8 +39,6 @@ class BatchSchedule {
   //                     one batch per worker; names the option
   static absl::StatusOr<BatchSchedule> Create(const Options& options);
 
-  int64_t batches_per_epoch() const { return batches_per_epoch_; }
-
   // Checks that Batch() would succeed. Errors as Batch().
   absl::Status Check(int64_t index) const;
 

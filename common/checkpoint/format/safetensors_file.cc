@@ -189,10 +189,6 @@ SafetensorsReader::SafetensorsReader(PosixFile file, SafetensorsHeader header)
       header_(std::move(header)),
       index_(IndexByName(header_)) {}
 
-uint64_t SafetensorsReader::file_bytes() const {
-  return header_.data_start + header_.data_bytes;
-}
-
 const StoredTensor* SafetensorsReader::Find(absl::string_view tensor) const {
   const auto found = index_.find(tensor);
   return found == index_.end() ? nullptr : &header_.tensors[found->second];

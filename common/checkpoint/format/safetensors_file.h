@@ -98,7 +98,6 @@ class SafetensorsReader {
 
   const std::string& path() const { return file_.path(); }
   const SafetensorsHeader& header() const { return header_; }
-  uint64_t file_bytes() const;
 
   // Null if there is none; valid as long as the reader is not moved.
   const StoredTensor* Find(absl::string_view tensor) const;

@@ -200,13 +200,4 @@ absl::StatusOr<std::string> ModelKindIn(absl::string_view text,
   return proto.model().kind();
 }
 
-absl::Status ApplyOverride(absl::string_view assignment, JobConfig& job) {
-  // By way of the message, whose field names and types are those of the job
-  // file.
-  v1::JobConfig proto = ToProto(job);
-  LOCKSTEP_RETURN_IF_ERROR(SetField(assignment, proto));
-  LOCKSTEP_ASSIGN_OR_RETURN(job, FromProto(proto));
-  return absl::OkStatus();
-}
-
 }  // namespace lockstep

@@ -26,13 +26,13 @@ absl::StatusOr<JobConfig> FromProto(const v1::JobConfig& proto);
 
 // Reads a job file: protobuf text format, at most 1 MiB. `source` is the name
 // of the file in messages. Then sets one field for each of `overrides`, in
-// their order, as ApplyOverride(). A field that the text or an override gives
-// keeps its value whatever kind a later override chooses; other fields have the
+// their order, as SetField(). A field that the text or an override gives keeps
+// its value whatever kind a later override chooses; other fields have the
 // defaults of the last kind.
 //
 //   kInvalidArgument  "source:line:column: ..." for an unknown field, with the
 //                     nearest known one, a wrong type and broken syntax; too
-//                     long or nested too deep; as ApplyOverride()
+//                     long or nested too deep; as SetField()
 absl::StatusOr<JobConfig> ParseJobText(
     absl::string_view text, absl::string_view source,
     absl::Span<const std::string> overrides = {});
@@ -42,18 +42,6 @@ absl::StatusOr<JobConfig> ParseJobText(
 //   kInvalidArgument  a syntax error or unknown field, as in ParseJobText()
 absl::StatusOr<std::string> ModelKindIn(absl::string_view text,
                                         absl::string_view source);
-
-// Sets one field from "key=value". The key is a field as the job file spells
-// it, dotted if nested: "checkpoint.every_steps=100". Values: numbers; true and
-// false; names of an enumeration, in any case; "60s" or "1500ms" for durations;
-// "a,b,c" or "[a, b, c]" for lists, which replace the whole list. `job` does
-// not tell a given value from the default of its kind, so that a new kind
-// replaces both by its own default: ParseJobText() takes the overrides of a job
-// file.
-//
-//   kInvalidArgument  no '='; an unknown key, with the nearest known one; a
-//                     value of the wrong type, with the type
-absl::Status ApplyOverride(absl::string_view assignment, JobConfig& job);
 
 }  // namespace lockstep
 

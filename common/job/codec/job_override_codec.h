@@ -7,9 +7,15 @@
 
 namespace lockstep {
 
-// Sets one field of `message` from "key=value", as ApplyOverride().
+// Sets one field of `message` from "key=value". The key is a field as the job
+// file spells it, dotted if nested: "checkpoint.every_steps=100". Values:
+// numbers; true and false; names of an enumeration, in any case; "60s" or
+// "1500ms" for durations; "a,b,c" or "[a, b, c]" for lists, which replace the
+// whole list.
 //
-//   kInvalidArgument  as ApplyOverride(); `message` is then unspecified
+//   kInvalidArgument  no '='; an unknown key, with the nearest known one; a
+//                     value of the wrong type, with the type. `message` is then
+//                     unspecified
 absl::Status SetField(absl::string_view assignment,
                       google::protobuf::Message& message);
 

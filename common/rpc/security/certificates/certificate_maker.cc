@@ -194,46 +194,4 @@ absl::StatusOr<CertifiedKey> MakeCertificate(const CertifiedKey& authority,
   return ToPem(made.get(), key.get());
 }
 
-absl::StatusOr<std::string> MakeRevocationList(
-    const CertifiedKey& authority, const std::vector<std::string>& serials,
-    const Validity& validity) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const Authority signer, ReadAuthority(authority));
-  const CrlPtr list(X509_CRL_new());
-  const std::unique_ptr<ASN1_TIME, void (*)(ASN1_TIME*)> from(
-      ASN1_TIME_set(nullptr, absl::ToTimeT(validity.from)), ASN1_TIME_free);
-  const std::unique_ptr<ASN1_TIME, void (*)(ASN1_TIME*)> until(
-      ASN1_TIME_set(nullptr, absl::ToTimeT(validity.until)), ASN1_TIME_free);
-  bool made =
-      X509_CRL_set_version(list.get(), 1) == 1 &&
-      X509_CRL_set_issuer_name(
-          list.get(), X509_get_subject_name(signer.certificate.get())) == 1 &&
-      X509_CRL_set1_lastUpdate(list.get(), from.get()) == 1 &&
-      X509_CRL_set1_nextUpdate(list.get(), until.get()) == 1;
-  for (const std::string& serial : serials) {
-    BIGNUM* raw = nullptr;
-    BN_hex2bn(&raw, serial.c_str());
-    const std::unique_ptr<BIGNUM, void (*)(BIGNUM*)> number(raw, BN_free);
-    const std::unique_ptr<ASN1_INTEGER, void (*)(ASN1_INTEGER*)> integer(
-        number == nullptr ? nullptr : BN_to_ASN1_INTEGER(number.get(), nullptr),
-        ASN1_INTEGER_free);
-    X509_REVOKED* revoked = X509_REVOKED_new();
-    // X509_CRL_add0_revoked() takes ownership, but only if it succeeds.
-    made = made && integer != nullptr &&
-           X509_REVOKED_set_serialNumber(revoked, integer.get()) == 1 &&
-           X509_REVOKED_set_revocationDate(revoked, from.get()) == 1 &&
-           X509_CRL_add0_revoked(list.get(), revoked) == 1;
-    if (!made) {
-      X509_REVOKED_free(revoked);
-      break;
-    }
-  }
-  const BioPtr bio(BIO_new(BIO_s_mem()));
-  if (!made || X509_CRL_sort(list.get()) != 1 ||
-      X509_CRL_sign(list.get(), signer.key.get(), EVP_sha256()) == 0 ||
-      PEM_write_bio_X509_CRL(bio.get(), list.get()) != 1) {
-    return Failed("make a list of revoked certificates");
-  }
-  return ContentsOf(bio.get());
-}
-
 }  // namespace lockstep

@@ -47,12 +47,6 @@ absl::StatusOr<CertifiedKey> MakeCertificate(const CertifiedKey& authority,
                                              const CertificateRequest& request,
                                              const Validity& validity);
 
-// Makes a list of revoked certificates, in PEM format, by their serial numbers
-// (hexadecimal, as in CertificateFacts). Errors as MakeCertificate().
-absl::StatusOr<std::string> MakeRevocationList(
-    const CertifiedKey& authority, const std::vector<std::string>& serials,
-    const Validity& validity);
-
 }  // namespace lockstep
 
 #endif  // LOCKSTEP_COMMON_RPC_SECURITY_CERTIFICATES_CERTIFICATE_MAKER_H_

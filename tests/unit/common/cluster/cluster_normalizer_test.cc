@@ -5,11 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/dense_cluster.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::DenseCluster;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
@@ -36,11 +38,10 @@ TEST(ClusterNormalizerTest, GoodClusterStaysAsItIs) {
           "evaluator": ["h.:4"]})");
 
   ASSERT_OK(normalized);
-  EXPECT_EQ(normalized->spec,
-            ClusterSpec::FromLists({{"chief", {"h:1"}},
-                                    {"worker", {"h:2"}},
-                                    {"ps", {"h:3", "[::1]:3"}},
-                                    {"evaluator", {"h.:4"}}}));
+  EXPECT_EQ(normalized->spec, DenseCluster({{"chief", {"h:1"}},
+                                            {"worker", {"h:2"}},
+                                            {"ps", {"h:3", "[::1]:3"}},
+                                            {"evaluator", {"h.:4"}}}));
   EXPECT_THAT(normalized->warnings, IsEmpty());
 }
 

@@ -110,14 +110,5 @@ TEST(RequireTaskTypeTest, AChiefThatComputesIsStartedAsAWorker) {
                                            "computes: start worker")));
 }
 
-TEST(ReplicasTest, AllReduceMultipliesWorkersAndTheirDevices) {
-  const auto cluster = Make(R"({"worker": ["w:1", "w:2", "w:3"]})", kWorker0);
-
-  ASSERT_OK(cluster);
-  EXPECT_EQ(AllReduceReplicas(*cluster, 2), 6);
-  EXPECT_EQ(AllReduceReplicas(*cluster, 0), 3);
-  EXPECT_EQ(AllReduceReplicas(*Make(kFull, kPs0), 2), 0);
-}
-
 }  // namespace
 }  // namespace lockstep

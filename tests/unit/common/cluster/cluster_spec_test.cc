@@ -4,11 +4,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/dense_cluster.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::DenseCluster;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
@@ -22,7 +24,7 @@ ClusterSpec Sparse(ClusterSpec::Jobs jobs) {
 }
 
 TEST(ClusterSpecTest, ElementOfAListIsTheTaskOfItsPlace) {
-  const ClusterSpec spec = ClusterSpec::FromLists({{"ps", {"a:1", "b:1"}}});
+  const ClusterSpec spec = DenseCluster({{"ps", {"a:1", "b:1"}}});
 
   EXPECT_EQ(spec.NumTasks("ps"), 2);
   EXPECT_THAT(spec.TaskIndices("ps"), ElementsAre(0, 1));
@@ -51,16 +53,15 @@ TEST(ClusterSpecTest, UnknownJobAndTaskAreErrors) {
 
 TEST(ClusterSpecTest, EmptyMeansWithoutJobs) {
   EXPECT_TRUE(ClusterSpec().empty());
-  EXPECT_FALSE(ClusterSpec::FromLists({{"ps", {}}}).empty());
-  EXPECT_FALSE(ClusterSpec::FromLists({{"ps", {}}}).IsDense("ps"));
+  EXPECT_FALSE(DenseCluster({{"ps", {}}}).empty());
+  EXPECT_FALSE(DenseCluster({{"ps", {}}}).IsDense("ps"));
 }
 
 TEST(ClusterSpecTest, EqualityIsByContentAndOrderMatters) {
-  EXPECT_EQ(ClusterSpec::FromLists({{"ps", {"a:1"}}}),
-            Sparse({{"ps", {{0, "a:1"}}}}));
-  EXPECT_NE(ClusterSpec::FromLists({{"ps", {"a:1", "b:1"}}}),
-            ClusterSpec::FromLists({{"ps", {"b:1", "a:1"}}}));
-  EXPECT_NE(ClusterSpec(), ClusterSpec::FromLists({{"ps", {}}}));
+  EXPECT_EQ(DenseCluster({{"ps", {"a:1"}}}), Sparse({{"ps", {{0, "a:1"}}}}));
+  EXPECT_NE(DenseCluster({{"ps", {"a:1", "b:1"}}}),
+            DenseCluster({{"ps", {"b:1", "a:1"}}}));
+  EXPECT_NE(ClusterSpec(), DenseCluster({{"ps", {}}}));
 }
 
 TEST(ClusterSpecTest, IndexOutsideItsRangeIsRefused) {

@@ -6,12 +6,14 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/dense_cluster.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/unit/common/cluster/cluster_fixture.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::DenseCluster;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::kChief0;
 using ::lockstep::testing::kEvaluator0;
@@ -25,7 +27,6 @@ using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Optional;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
@@ -40,7 +41,6 @@ TEST(ClusterTest, SeedExampleOfTwoWorkers) {
   EXPECT_EQ(cluster->self(), kWorker0);
   EXPECT_TRUE(cluster->IsChief());
   EXPECT_THAT(cluster->WorkerCount(TaskType::kWorker), IsOkAndHolds(2));
-  EXPECT_THAT(cluster->CollectiveLeader(), Optional(kWorker0));
   EXPECT_TRUE(cluster->WorkerHostsChief());
 }
 
@@ -53,7 +53,6 @@ TEST(ClusterTest, ChiefTaskIsTheChief) {
   EXPECT_THAT(cluster->IsChief(kChief0), IsOkAndHolds(true));
   EXPECT_THAT(cluster->IsChief(kWorker0), IsOkAndHolds(false));
   EXPECT_FALSE(cluster->WorkerHostsChief());
-  EXPECT_THAT(cluster->CollectiveLeader(), Optional(kChief0));
 }
 
 TEST(ClusterTest, WithoutAChiefWorkerZeroIsIt) {
@@ -189,7 +188,6 @@ TEST(ClusterTest, EvaluatorOutsideTheClusterTakesNoPartInTraining) {
   EXPECT_FALSE(cluster->IsChief());
   EXPECT_TRUE(cluster->has_evaluator());
   EXPECT_FALSE(cluster->IsLocal());
-  EXPECT_EQ(cluster->CollectiveLeader(), absl::nullopt);
   EXPECT_THAT(cluster->WorkerCount(TaskType::kEvaluator), IsOkAndHolds(1));
   EXPECT_THAT(cluster->IdInCluster(kEvaluator0), IsOkAndHolds(0));
   EXPECT_THAT(cluster->Address(kChief0), IsOkAndHolds("c:1"));
@@ -216,7 +214,6 @@ TEST(ClusterTest, NothingGivenIsWorkerZeroAlone) {
   EXPECT_THAT(cluster->WorkerCount(TaskType::kWorker), IsOkAndHolds(1));
   EXPECT_THAT(cluster->IdInCluster(kWorker0), IsOkAndHolds(0));
   EXPECT_THAT(cluster->Address(kWorker0), StatusIs(kInvalid));
-  EXPECT_EQ(cluster->CollectiveLeader(), absl::nullopt);
 }
 
 TEST(ClusterTest, MasterTaskIsTheChief) {
@@ -338,7 +335,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ClusterTest, NegativeIndexSetByAProgramIsRefused) {
   TfConfig config;
-  config.cluster = ClusterSpec::FromLists({{"worker", {"w:1"}}});
+  config.cluster = DenseCluster({{"worker", {"w:1"}}});
   config.task_type = "worker";
   config.task_index = -1;
 
@@ -348,7 +345,7 @@ TEST(ClusterTest, NegativeIndexSetByAProgramIsRefused) {
 
 TEST(ClusterTest, LongListOfTasksIsCutInMessages) {
   TfConfig config;
-  config.cluster = ClusterSpec::FromLists(
+  config.cluster = DenseCluster(
       {{"worker",
         {"a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9"}}});
   config.task_type = "worker";

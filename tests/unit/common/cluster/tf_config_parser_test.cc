@@ -5,11 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/dense_cluster.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::DenseCluster;
 using ::lockstep::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -36,9 +38,9 @@ TEST(TfConfigParserTest, ReadsWhatAnOperatorWrites) {
       "task": {"type": "ps", "index": 0}, "environment": "cloud"})");
 
   EXPECT_EQ(config.cluster,
-            ClusterSpec::FromLists({{"chief", {"j-chief-0.ns.svc:2222"}},
-                                    {"ps", {"j-ps-0.ns.svc:2222"}},
-                                    {"worker", {"j-worker-0.ns.svc:2222"}}}));
+            DenseCluster({{"chief", {"j-chief-0.ns.svc:2222"}},
+                          {"ps", {"j-ps-0.ns.svc:2222"}},
+                          {"worker", {"j-worker-0.ns.svc:2222"}}}));
   EXPECT_EQ(config.task_type, "ps");
   EXPECT_THAT(config.task_index, Optional(0));
   EXPECT_EQ(config.environment, "cloud");

@@ -4,11 +4,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/dense_cluster.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::DenseCluster;
 using ::lockstep::testing::StatusIs;
 using ::testing::Optional;
 using ::testing::StartsWith;
@@ -21,7 +23,7 @@ TEST(TfConfigTest, ErrorsStartWithTheSource) {
 }
 
 TEST(TfConfigTest, JsonOfATaskIsSortedAndOnOneLine) {
-  const ClusterSpec cluster = ClusterSpec::FromLists(
+  const ClusterSpec cluster = DenseCluster(
       {{"worker", {"worker0:2222"}}, {"ps", {"ps0:2222", "ps1:2222"}}});
 
   EXPECT_EQ(ToJson(cluster, {TaskType::kPs, 1}),
@@ -46,7 +48,7 @@ TEST(TfConfigTest, JsonOfATaskIsReadBack) {
 }
 
 TEST(TfConfigTest, JsonOfBrokenTextIsStillJson) {
-  const ClusterSpec cluster = ClusterSpec::FromLists({{"ps", {"\xff\"\n"}}});
+  const ClusterSpec cluster = DenseCluster({{"ps", {"\xff\"\n"}}});
 
   EXPECT_OK(ParseTfConfig(ToJson(cluster, {}), "TF_CONFIG"));
 }

@@ -109,9 +109,7 @@ class AccessMatrixTest : public ::testing::Test {
     TlsFiles files = authority_.Files("ps/0");
     const CertificateFacts facts =
         FactsOf(ReadCertificates(revoked_.certificate, "x")->at(0).get());
-    files.revoked = MakeRevocationList(authority_.pair(), {facts.serial},
-                                       TestAuthority::Valid())
-                        .value();
+    files.revoked = authority_.Revoke({facts.serial});
     testing::WriteTlsFiles(directory_.path(), files);
     GrpcServer::Options options;
     options.security = TransportSecurity::Load({directory_.path(), ""}).value();

@@ -172,9 +172,7 @@ TEST_F(MemberLimitsTest, RevokedMemberLosesItsConnectionAtItsAge) {
   const auto channel = OtherChannel();
   ASSERT_OK(CallWithBytes(channel, kHealth, ""));
   TlsFiles own = authority_.Files("ps/0");
-  own.revoked = MakeRevocationList(authority_.pair(), {other_->own().serial},
-                                   TestAuthority::Valid())
-                    .value();
+  own.revoked = authority_.Revoke({other_->own().serial});
   WriteTlsFiles(Dir("ps"), own);
   security_->Reload();
   EXPECT_FALSE(CallWithBytes(OtherChannel(), kHealth, "").ok());

@@ -5,11 +5,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/job_override.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::ApplyOverride;
 using ::lockstep::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

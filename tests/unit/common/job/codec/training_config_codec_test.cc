@@ -7,11 +7,13 @@
 #include "common/job/training_checks.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/job_override.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::ApplyOverride;
 using ::lockstep::testing::StatusIs;
 using ::testing::StartsWith;
 

@@ -3,11 +3,13 @@
 #include "common/cluster/tf_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/dense_cluster.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::cli {
 namespace {
 
+using ::lockstep::testing::DenseCluster;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::HasSubstr;
@@ -15,12 +17,12 @@ using ::testing::HasSubstr;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
 TEST(ClusterMakerTest, TasksOfOneHostGetPortsInARow) {
-  EXPECT_THAT(MakeCluster({.ps = 2, .workers = 1, .evaluator = true}),
-              IsOkAndHolds(ClusterSpec::FromLists(
-                  {{"chief", {"localhost:2222"}},
-                   {"ps", {"localhost:2223", "localhost:2224"}},
-                   {"worker", {"localhost:2225"}},
-                   {"evaluator", {"localhost:2226"}}})));
+  EXPECT_THAT(
+      MakeCluster({.ps = 2, .workers = 1, .evaluator = true}),
+      IsOkAndHolds(DenseCluster({{"chief", {"localhost:2222"}},
+                                 {"ps", {"localhost:2223", "localhost:2224"}},
+                                 {"worker", {"localhost:2225"}},
+                                 {"evaluator", {"localhost:2226"}}})));
 }
 
 TEST(ClusterMakerTest, AHostForEachTaskKeepsThePort) {
@@ -28,7 +30,7 @@ TEST(ClusterMakerTest, AHostForEachTaskKeepsThePort) {
                            .workers = 2,
                            .host_pattern = "j-{task}-{index}.net",
                            .port = 80}),
-              IsOkAndHolds(ClusterSpec::FromLists(
+              IsOkAndHolds(DenseCluster(
                   {{"chief", {"j-chief-0.net:80"}},
                    {"ps", {"j-ps-0.net:80"}},
                    {"worker", {"j-worker-0.net:80", "j-worker-1.net:80"}}})));
@@ -36,13 +38,13 @@ TEST(ClusterMakerTest, AHostForEachTaskKeepsThePort) {
 
 TEST(ClusterMakerTest, AHostSharedByIndexHasATaskOfEachJob) {
   EXPECT_THAT(MakeCluster({.chief = false, .host_pattern = "node{index}"}),
-              IsOkAndHolds(ClusterSpec::FromLists(
+              IsOkAndHolds(DenseCluster(
                   {{"ps", {"node0:2222"}}, {"worker", {"node0:2223"}}})));
 }
 
 TEST(ClusterMakerTest, HostsByNameTakeTheTasksInTurn) {
   EXPECT_THAT(MakeCluster({.ps = 1, .workers = 3, .hosts = {"n7", "n9"}}),
-              IsOkAndHolds(ClusterSpec::FromLists(
+              IsOkAndHolds(DenseCluster(
                   {{"chief", {"n7:2222"}},
                    {"ps", {"n7:2223"}},
                    {"worker", {"n7:2224", "n9:2222", "n7:2225"}}})));
@@ -52,13 +54,13 @@ TEST(ClusterMakerTest, HostsByNameTakeTheTasksInTurn) {
 
 TEST(ClusterMakerTest, PortZeroIsLeftToTheLauncher) {
   EXPECT_THAT(MakeCluster({.chief = false, .port = 0}),
-              IsOkAndHolds(ClusterSpec::FromLists(
+              IsOkAndHolds(DenseCluster(
                   {{"ps", {"localhost:0"}}, {"worker", {"localhost:0"}}})));
 }
 
 TEST(ClusterMakerTest, WithoutPsTheOthersAreLeft) {
   EXPECT_THAT(MakeCluster({.ps = 0, .port = 0}),
-              IsOkAndHolds(ClusterSpec::FromLists(
+              IsOkAndHolds(DenseCluster(
                   {{"chief", {"localhost:0"}}, {"worker", {"localhost:0"}}})));
 }
 

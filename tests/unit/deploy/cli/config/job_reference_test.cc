@@ -6,11 +6,13 @@
 #include "common/job/job_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/job_override.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::cli {
 namespace {
 
+using ::lockstep::testing::ApplyOverride;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;

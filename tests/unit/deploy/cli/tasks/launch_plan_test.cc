@@ -3,11 +3,13 @@
 #include "common/cluster/tf_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/dense_cluster.h"
 #include "tests/testing/status_matchers.h"
 
 namespace lockstep::cli {
 namespace {
 
+using ::lockstep::testing::DenseCluster;
 using ::lockstep::testing::IsOkAndHolds;
 using ::lockstep::testing::StatusIs;
 using ::testing::Contains;
@@ -34,7 +36,7 @@ const LaunchOptions kOptions = {.program_dir = "/bin/ls",
 
 TaskLaunch PlanOne(TaskId task, TaskId chief) {
   LocalCluster cluster;
-  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});
+  cluster.spec = DenseCluster({{"worker", {"a:1"}}});
   cluster.tasks = {task};
   cluster.chief = chief;
   return PlanLaunches(cluster, kOptions).front();
@@ -52,8 +54,7 @@ TEST(LaunchPlanTest, AServerHasADirectoryOfItsOwn) {
 
 TEST(LaunchPlanTest, WithoutServersTheChiefIsAWorkerWithAMirror) {
   LocalCluster cluster;
-  cluster.spec =
-      ClusterSpec::FromLists({{"chief", {"a:1"}}, {"worker", {"b:1"}}});
+  cluster.spec = DenseCluster({{"chief", {"a:1"}}, {"worker", {"b:1"}}});
   cluster.tasks = {kChief, kWorker, kEvaluator};
   cluster.chief = kChief;
   cluster.hosts_mirrors = true;
@@ -77,8 +78,7 @@ TEST(LaunchPlanTest, ProgramsWithoutServersHostTheChiefAndTheirMirrors) {
   options.beginning = {"--from", "7"};
   options.tls_dir = "/tls/{role}-{index}";
   LocalCluster cluster;
-  cluster.spec =
-      ClusterSpec::FromLists({{"chief", {"a:1"}}, {"worker", {"b:1"}}});
+  cluster.spec = DenseCluster({{"chief", {"a:1"}}, {"worker", {"b:1"}}});
   cluster.tasks = {kChief, kWorker};
   cluster.chief = kChief;
   cluster.hosts_mirrors = true;
@@ -124,7 +124,7 @@ TEST(LaunchPlanTest, TheProcessThatHostsTheChiefServesThePage) {
   LaunchOptions options = kOptions;
   options.status_address = "127.0.0.1:8080";
   LocalCluster cluster;
-  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1", "b:1"}}});
+  cluster.spec = DenseCluster({{"worker", {"a:1", "b:1"}}});
   cluster.tasks = {kWorker, {TaskType::kWorker, 1}};
   cluster.chief = kWorker;
 
@@ -137,7 +137,7 @@ TEST(LaunchPlanTest, TheProcessThatHostsTheChiefServesThePage) {
 
 TEST(LaunchPlanTest, ProgramsOfTheUserFindAGivenLogLevel) {
   LocalCluster cluster;
-  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});
+  cluster.spec = DenseCluster({{"worker", {"a:1"}}});
   cluster.tasks = {kChief, kWorker};
   cluster.chief = kChief;
   LaunchOptions options = kOptions;
@@ -154,8 +154,7 @@ TEST(LaunchPlanTest, ProgramsOfTheUserFindAGivenLogLevel) {
 
 TEST(LaunchPlanTest, ProgramsOfTheUserTakeThePartOfWorkerAndEvaluator) {
   LocalCluster cluster;
-  cluster.spec =
-      ClusterSpec::FromLists({{"worker", {"a:1"}}, {"evaluator", {"a:2"}}});
+  cluster.spec = DenseCluster({{"worker", {"a:1"}}, {"evaluator", {"a:2"}}});
   cluster.tasks = {kPs, kChief, kWorker, kEvaluator};
   cluster.chief = kChief;
   LaunchOptions options = kOptions;
@@ -179,7 +178,7 @@ TEST(LaunchPlanTest, ProgramsOfTheUserTakeThePartOfWorkerAndEvaluator) {
 
 TEST(LaunchPlanTest, OnlyTheFirstStartOfTheChiefIsToldWhereToBegin) {
   LocalCluster cluster;
-  cluster.spec = ClusterSpec::FromLists({{"worker", {"a:1"}}});
+  cluster.spec = DenseCluster({{"worker", {"a:1"}}});
   cluster.tasks = {kChief, kWorker};
   cluster.chief = kChief;
   LaunchOptions options = kOptions;

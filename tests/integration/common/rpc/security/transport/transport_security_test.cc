@@ -265,13 +265,8 @@ TEST_F(TransportSecurityTest, RevokedClientIsRefusedFromThenOn) {
   const auto client = Client(files);
   ASSERT_THAT(Health(client), IsOk());
   TlsFiles own = authority_.Files("ps/0");
-  own.revoked =
-      MakeRevocationList(
-          authority_.pair(),
-          {FactsOf(ReadCertificates(files.certificate, "x")->at(0).get())
-               .serial},
-          TestAuthority::Valid())
-          .value();
+  own.revoked = authority_.Revoke(
+      {FactsOf(ReadCertificates(files.certificate, "x")->at(0).get()).serial});
   testing::WriteTlsFiles(server_dir_.path(), own);
   EXPECT_THAT(Until(false, [&] { return Health(client); }), Not(IsOk()));
   EXPECT_THAT(security_->Troubles(), Contains(HasSubstr("is revoked")));
