@@ -17,8 +17,10 @@ class Embedding(torch.nn.Module):
     ``step.prefetch(ids)`` lets the rows of the next step arrive with its values.
     Gradients are sent for the rows that forward looked up in this step while
     the module was in training mode; their sum is divided by the number of
-    workers that did so, row by row. Outside of a step it has the rows of the
-    checkpoint that ``lockstep.torch.load`` has read.
+    workers that did so, row by row. Once ``step.backward`` or
+    ``step.push`` has handed the gradients in, forward raises RuntimeError until
+    the next step. Outside of a loop over steps it has the rows of the checkpoint
+    that ``lockstep.torch.load`` has read; the next step drops them.
 
     Args:
       rows: number of rows; or
@@ -71,9 +73,18 @@ class Embedding(torch.nn.Module):
     def _step_at_hand(self):
         worker = self._worker() if self._worker is not None else None
         # A program may leave its loop in the midst of a step.
-        if worker is None or not worker._computes or worker._loop.closed:
+        if worker is None or worker._loop.closed:
             return None
-        return worker
+        if worker._computes:
+            return worker
+        step = worker._at_hand
+        # What was loaded in the step goes with parameters that were, too.
+        if step is not None and step._over and self._loaded is None:
+            raise RuntimeError(
+                "this Embedding has no rows any more: they have left with the "
+                f"gradients of step {step.number}; evaluate the model before "
+                "step.backward() or step.push()")
+        return None
 
     def _check(self, ids):
         if not isinstance(ids, torch.Tensor):
@@ -144,6 +155,11 @@ class Embedding(torch.nn.Module):
         self._loaded = (keys[order], rows[order])
 
     def _begin(self):
+        self._forget_used()
+        # The parameters have other values now than those that were loaded.
+        self._loaded = None
+
+    def _forget_used(self):
         self._used = []
 
     def _has_gradients(self):

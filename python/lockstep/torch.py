@@ -344,7 +344,7 @@ class Worker(_base.BaseWorker):
     def _forget_gradients(self):
         self._clear_gradients()
         for each in self._embeddings:
-            each._begin()
+            each._forget_used()
 
     def _add_hooks(self):
         # The node that adds to .grad runs its hooks once a parameter's gradient
@@ -480,6 +480,8 @@ class Worker(_base.BaseWorker):
     def _take_last(self, native, again):
         self._places.check()
         self._buffers.begin()
+        for each in self._embeddings:
+            each._begin()
         return self._values.take_last(native, again)
 
     def _after(self, step, again=False):

@@ -96,6 +96,20 @@ while not done:
 assert stops == 2, stops
 """
 
+LOADS = COMMON + """
+import numpy as np
+import lockstep.torch
+from lockstep import _torch_load
+model = Model(lockstep.torch.Embedding(rows=40, dim=3, std=0.0))
+def fill(value):
+    def tensor(*shape):
+        values = np.full(shape, value, np.float32)
+        return "F32", list(shape), values.view(np.uint8)
+    _torch_load.fill(model, 7, {"out.weight": tensor(1, 6),
+                                "out.bias": tensor(1),
+                                "embedding.weight": tensor(40, 3)})
+"""
+
 
 class TableTest(unittest.TestCase):
 
@@ -293,26 +307,70 @@ for step in worker.steps():
             self.assertTrue(torch.equal(p, start))
 
     def test_after_close_in_a_step_a_model_has_the_rows_that_were_loaded(self):
-        program = COMMON + """
-import numpy as np
-import lockstep.torch
-from lockstep import _torch_load
-model = Model(lockstep.torch.Embedding(rows=40, dim=3, std=0.0))
+        program = LOADS + """
 worker = lockstep.torch.Worker(model)
 for step in worker.steps():
     model(ids[:4])
     break
 worker.close()
-def tensor(*shape):
-    return "F32", list(shape), np.ones(shape, np.float32).view(np.uint8)
-_torch_load.fill(model, 7, {"out.weight": tensor(1, 6), "out.bias": tensor(1),
-                            "embedding.weight": tensor(40, 3)})
+fill(1)
 print("loaded", *model(ids[:4]).tolist())
 """
         with TorchJob() as job:
             job.start_worker(0, program)
             self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
             self.assertIn("loaded 7.0 7.0 7.0 7.0", job.log("worker"))
+
+    def test_rows_are_never_those_of_another_time_than_the_parameters(self):
+        # Rows of 9 are loaded before the worker joins; the job's are 0 or less.
+        program = LOADS + """
+fill(9)
+worker = lockstep.torch.Worker(model)
+for step in worker.steps():
+    rows = model.embedding(torch.tensor([0]))
+    assert step.number > 0 or not rows.any(), rows
+    step.backward(model(ids[:4]).sum() + rows.sum())
+    try:
+        # The first step's rows stay to its end, for there may be a second call.
+        model.eval()(ids[:4])
+        print("had rows in", step.number)
+    except RuntimeError as error:
+        print("refused", step.number, error)
+    model.train()
+try:
+    model(ids[:4])
+except RuntimeError as error:
+    print("ended", error)
+fill(1)
+print("loaded", *model(ids[:4]).tolist())
+"""
+        with TorchJob(sets=["train_steps=4"]) as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            log = job.log("worker")
+        self.assertIn("had rows in 0\n", log)
+        self.assertEqual(log.count("had rows"), 1, log)
+        for number in range(1, 4):
+            self.assertRegex(log, f"refused {number} .* gradients of step "
+                             f"{number}; evaluate the model before step.backw")
+        self.assertIn("ended this Embedding has rows only in a step", log)
+        self.assertIn("loaded 7.0 7.0 7.0 7.0", log)
+
+    def test_rows_that_are_loaded_in_a_step_serve_until_the_next(self):
+        program = LOADS + """
+for step in lockstep.torch.Worker(model).steps():
+    step.backward(model(ids[:4]).sum(), last=True)
+    fill(1)
+    print("loaded", *model.eval()(ids[:4]).tolist())
+    model.train()
+    if step.number == 2:
+        break
+"""
+        with TorchJob() as job:
+            job.start_worker(0, program)
+            self.assertEqual(job.wait("worker"), 0, job.log("worker")[-3000:])
+            self.assertEqual(
+                job.log("worker").count("loaded 7.0 7.0 7.0 7.0"), 3)
 
     def test_a_row_that_a_loaded_table_lacks_is_named(self):
         table = lockstep.torch.Embedding(rows=4, dim=1)
