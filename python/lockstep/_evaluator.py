@@ -114,10 +114,7 @@ class Evaluator:
         self._native = _native.Evaluation(
             tf_config, tls_dir, name, log_level,
             _session.seconds("chief_wait", chief_wait), with_parent)
-        _signals.watch(self, lambda this, *_: this._native.request_stop())
-        code, message, exit_code = _signals.wait(self._native.join)
-        if code != "OK":
-            raise _session.exception_of(code, message, exit_code)
+        self._join()
         if averaged is not None or self._native.scores_averages():
             self._averaged = averaged
         # The job hears of the exception that ends the program, also if that has
@@ -127,6 +124,17 @@ class Evaluator:
         # Otherwise the job would wait for an evaluator that is gone.
         self._gone = weakref.finalize(self, _leave, native, None)
         self._gone.atexit = False
+
+    def _join(self):
+        _signals.watch(self, lambda this, *_: this._native.request_stop())
+        try:
+            code, message, exit_code = _signals.wait(self._native.join)
+            if code != "OK":
+                raise _session.exception_of(code, message, exit_code)
+        except BaseException:
+            # The program gets no evaluator that SIGTERM could stop.
+            _signals.unwatch(self)
+            raise
 
     def _open(self, step, tensors):
         return Checkpoint(self, step, tensors)

@@ -4,7 +4,8 @@ import signal
 import unittest
 from unittest import mock
 
-from lockstep import _signals
+import lockstep
+from lockstep import _native, _signals
 
 
 class Heard(Exception):
@@ -53,6 +54,24 @@ class SignalsTest(unittest.TestCase):
                              [("SIGTERM", False)])
         finally:
             signal.signal(signal.SIGTERM, before)
+
+    def test_an_evaluator_that_could_not_join_leaves_sigterm_to_the_program(
+            self):
+        before = signal.getsignal(signal.SIGTERM)
+        code = "UNAVAILABLE", "the chief has a reason", 129
+        for kind, joins in ((lockstep.JobFailed, {"return_value": code}),
+                            (KeyboardInterrupt,
+                             {"side_effect": KeyboardInterrupt})):
+            native = mock.Mock(**{f"join.{key}": value
+                                  for key, value in joins.items()})
+            try:
+                with self.subTest(kind), mock.patch.object(
+                        _native, "Evaluation", return_value=native):
+                    with self.assertRaises(kind):
+                        lockstep.Evaluator(tf_config="cluster.json")
+                    self.assertIsNone(_signals._watched)
+            finally:
+                signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":
