@@ -145,7 +145,7 @@ class Evaluator:
             return False
         try:
             newest = _newest_in(self._native.job()[1])
-        except FileNotFoundError:
+        except (FileNotFoundError, checkpoint.Damaged):
             return False
         return (newest is not None and newest[0] <= written[0]
                 and newest != written)
@@ -284,7 +284,9 @@ def _newest_in(directory):
     """The newest checkpoint's step, and when it was written; None: there is
     none.
 
-    Raises: FileNotFoundError: it was removed meanwhile; no such directory.
+    Raises:
+      FileNotFoundError: it was removed meanwhile; no such directory.
+      checkpoint.Damaged: its manifest is.
     """
     steps = checkpoint.steps(directory)
     if not steps:

@@ -47,8 +47,10 @@ def fill(model, step, tensors):
     with torch.no_grad():
         for key, each in targets:
             kind, shape, memory = tensors[key]
-            values = checkpoint.array(kind, shape, memory.copy())
-            each.copy_(as_dtype(torch.from_numpy(values.copy()), each.dtype))
+            # PyTorch has no tensors that are read-only.
+            values = torch.from_numpy(
+                checkpoint.array(kind, shape, memory.copy()))
+            each.copy_(as_dtype(values, each.dtype))
     for key, module in tables:
         module._load(tensors, key, checkpoint.array)
     if absent:

@@ -1,5 +1,7 @@
 """Reads checkpoints, which are safetensors files."""
 
+import contextlib
+import errno
 import hashlib
 import json
 import operator
@@ -15,9 +17,26 @@ _DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64,
 # What a checkpoint's file of the optimizer has behind the name of a variable.
 _AVERAGE = "/ExponentialMovingAverage"
 
+_BLOCK = 1 << 20  # bytes that are hashed at a time
+
 
 class Damaged(ValueError):
     """The files of a checkpoint are not those that were written."""
+
+
+@contextlib.contextmanager
+def _removed_if_stale():
+    """FileNotFoundError: a network's file system has lost an open file.
+
+    The chief, on another host, has removed it.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ESTALE:
+            raise
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT),
+                                error.filename) from error
 
 
 def _folder(step):
@@ -38,8 +57,10 @@ def steps(directory):
 
     Raises: FileNotFoundError: there is no such directory.
     """
+    with _removed_if_stale():
+        entries = os.listdir(directory)
     return sorted(
-        _step_of(entry) for entry in os.listdir(directory)
+        _step_of(entry) for entry in entries
         if _step_of(entry) is not None and
         os.path.exists(os.path.join(directory, entry, "manifest.json")))
 
@@ -59,26 +80,73 @@ def array(kind, shape, memory):
     return flat.reshape(shape)
 
 
-def _manifest(folder):
-    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
-        return json.load(f)
+def _manifest(folder, part):
+    """Returns what ``part`` takes from the manifest, a dict.
+
+    Raises: Damaged, with the manifest's path.
+    """
+    path = os.path.join(folder, "manifest.json")
+    with _removed_if_stale(), open(path, "rb") as file:
+        data = file.read()
+    try:
+        return part(json.loads(data))
+    except KeyError as error:
+        raise Damaged(f"{path} is damaged: it has no {error}; use another "
+                      "checkpoint") from error
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"{path} is damaged: {error}; use another "
+                      "checkpoint") from error
 
 
 def saved_at(directory, step):
     """Returns when a checkpoint was written, in milliseconds since 1970.
 
-    Raises: FileNotFoundError: there is no such checkpoint.
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+      Damaged: its manifest is.
     """
-    return _manifest(os.path.join(directory, _folder(step)))["saved_at_unix_ms"]
+    return _manifest(os.path.join(directory, _folder(step)),
+                     lambda manifest: operator.index(
+                         manifest["saved_at_unix_ms"]))
 
 
-def _check(folder, name, data):
+def _check(folder, name, file):
     """ValueError: the bytes of a file are not those that were written."""
-    files = {entry["name"]: entry for entry in _manifest(folder)["files"]}
-    found, want = hashlib.sha256(data).hexdigest(), files[name]["sha256"]
-    if found != want:
-        raise ValueError(f"sha256 is {found}, the manifest says {want}; use "
-                         "another checkpoint")
+    want = _manifest(folder, lambda manifest: {
+        entry["name"]: entry["sha256"] for entry in manifest["files"]}[name])
+    digest = hashlib.sha256()
+    file.seek(0)
+    for block in iter(lambda: file.read(_BLOCK), b""):
+        digest.update(block)
+    if digest.hexdigest() != want:
+        raise ValueError(f"sha256 is {digest.hexdigest()}, the manifest says "
+                         f"{want}; use another checkpoint")
+
+
+def _bytes_of(file, first, begin, end, what):
+    """Returns the bytes from ``first + begin`` to ``first + end``, read-only.
+
+    They are in memory of their own. A map of a file that the chief may remove
+    would end the interpreter where a network's file system has lost the file.
+    """
+    # Before memory is taken: the numbers may be damaged.
+    if not 0 <= begin <= end <= os.fstat(file.fileno()).st_size - first:
+        raise ValueError(f"{what} ends behind the end of the file")
+    memory = np.empty(end - begin, np.uint8)
+    file.seek(first + begin)
+    if file.readinto(memory) != len(memory):
+        raise ValueError(f"{what} ends behind the end of the file")
+    memory.setflags(write=False)
+    return memory
+
+
+def _header(file):
+    """Returns the header of a safetensors file, and where its tensors begin."""
+    # The length of the header, the header in JSON, the bytes of the tensors.
+    (length,) = struct.unpack(
+        "<Q", _bytes_of(file, 0, 0, 8, "the length of the header"))
+    header = json.loads(_bytes_of(file, 8, 0, length, "the header").tobytes())
+    return header, 8 + length
 
 
 def _read_file(folder, name, ending=""):
@@ -87,37 +155,33 @@ def _read_file(folder, name, ending=""):
     Raises: Damaged.
     """
     path = os.path.join(folder, name)
-    try:
-        data = np.memmap(path, dtype=np.uint8, mode="r")
-        # Changed bytes are values, too, if nothing but their hash is wrong.
-        if not ending:
-            _check(folder, name, data)
-        # The length of the header, the header in JSON, the bytes of the
-        # tensors.
-        (length,) = struct.unpack("<Q", data[:8].tobytes())
-        header = json.loads(data[8:8 + length].tobytes())
-        tensors = {}
-        for key, entry in header.items():
-            if key == "__metadata__" or not key.endswith(ending):
-                continue
-            begin, end = entry["data_offsets"]
-            memory = data[8 + length + begin:8 + length + end]
-            if len(memory) != end - begin:
-                raise ValueError(f'"{key}" ends behind the end of the file')
-            tensors[key] = (entry["dtype"], entry["shape"], memory)
-        # A file of which nothing is used may be large.
-        if ending and tensors:
-            _check(folder, name, data)
-    except (struct.error, ValueError, KeyError, TypeError,
-            AttributeError) as error:
-        raise Damaged(f"{path} is damaged: {error}") from error
-    return tensors
+    with _removed_if_stale(), open(path, "rb") as file:
+        try:
+            # Changed bytes are values, too, if nothing but their hash is wrong.
+            if not ending:
+                _check(folder, name, file)
+            header, first = _header(file)
+            entries = {key: entry for key, entry in header.items()
+                       if key != "__metadata__" and key.endswith(ending)}
+            # A file of which nothing is used may be large.
+            if ending and entries:
+                _check(folder, name, file)
+            return {
+                key: (entry["dtype"], entry["shape"],
+                      _bytes_of(file, first, *entry["data_offsets"], f'"{key}"'))
+                for key, entry in entries.items()}
+        except Damaged:
+            raise  # of the manifest
+        except (struct.error, ValueError, KeyError, TypeError,
+                AttributeError) as error:
+            raise Damaged(f"{path} is damaged: {error}") from error
 
 
 def read(directory, step=None, averaged=False):
     """Returns (step, dict from name to (type, shape, bytes as uint8 array)).
 
-    Types are those of safetensors: "F32", "BF16", ...
+    Types are those of safetensors: "F32", "BF16", ... The arrays are read-only,
+    and stay when the checkpoint is removed; all of them are in memory.
 
     Args:
       averaged: of variables of which the job keeps moving averages

@@ -197,17 +197,24 @@ class EvaluationTest(unittest.TestCase):
                 native.set_trouble.reset_mock()
             loop.close()
 
-    def test_a_damaged_checkpoint_is_named(self):
+    def test_a_damaged_manifest_is_told_and_ends_neither_loop_nor_report(self):
+        native = mock.Mock(**{"joins.return_value": 1,
+                              "wait.side_effect": [False, False, True],
+                              "end.return_value": ("OK", "", 0)})
+        evaluator = evaluator_of(native)
         with tempfile.TemporaryDirectory() as directory:
+            native.job.return_value = "job", directory
             folder = write_manifest(directory, 20, 2)
-            path = os.path.join(folder, "model.safetensors")
-            with self.assertRaises(FileNotFoundError):
-                checkpoint.read(directory)
-            for data in (b"", b"{}"):
-                with open(path, "wb") as f:
-                    f.write(data)
-                with self.assertRaisesRegex(ValueError, f"{path} is damaged"):
-                    checkpoint.read(directory)
+            path = os.path.join(folder, "manifest.json")
+            with mock.patch.object(checkpoint, "read",
+                                   lambda _, step, _averaged: (step, {})):
+                for found in evaluator.checkpoints():
+                    with open(path, "w"):
+                        pass
+                    found.report(x=1.0)
+        native.report.assert_called_once_with(20, [("x", 1.0)])
+        self.assertIn(f"{path} is damaged: ",
+                      native.set_trouble.mock_calls[-1].args[0])
 
     def test_exceptions_of_the_native_module_are_runtime_errors(self):
         for kind in (lockstep._native.Unwanted, lockstep._native.EndOfInput):
@@ -238,22 +245,6 @@ class EvaluatorTest(unittest.TestCase):
                 job.tasks["evaluator", 0].send_signal(number)
                 job.wait("evaluator")
                 self.assertIn(says, job.log("evaluator"))
-
-    def test_only_folders_of_the_chief_s_names_are_checkpoints(self):
-        # A copy that a person has made, which an evaluator would take for the
-        # newest checkpoint and never find.
-        others = ["step-9", "step-+0000009", "step-000000009", "step-\u00b2",
-                  "step-\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0669",
-                  "old-00000009", "step-00000009-copy"]
-        with tempfile.TemporaryDirectory() as directory:
-            for name in [*others, "step-00000007", "step-123456789"]:
-                folder = os.path.join(directory, name)
-                os.mkdir(folder)
-                with open(os.path.join(folder, "manifest.json"), "w"):
-                    pass
-            os.mkdir(os.path.join(directory, "step-00000008"))
-
-            self.assertEqual(checkpoint.steps(directory), [7, 123456789])
 
     def test_a_checkpoint_is_scored_after_the_job(self):
         with LocalJob(sets=SETS) as job:
