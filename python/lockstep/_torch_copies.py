@@ -13,8 +13,9 @@ class HostCopies:
     gradient in as its copy arrives, so that sending begins while the GPU still
     computes those of the layers before.
 
-    Threads: one at a time; autograd's thread calls ``start`` while the program's
-    waits for it.
+    Threads: one at a time; autograd's thread of the device calls ``start`` while
+    the program's waits for it. ``hand_in`` may be that of other devices, too: the
+    hooks that call ``start`` hold one lock (_torch_hooks.py).
 
     Args:
       device: the GPU.

@@ -111,7 +111,8 @@ class Embedding(torch.nn.Module):
     def _find(self, worker, unique):
         self._table.check(unique)
         try:
-            return self._table.lookup(worker._loop.native, unique)
+            with worker._hooks.alone:
+                return self._table.lookup(worker._loop.native, unique)
         except _session.Unwanted:
             # The rest of the body is in vain, and ends quietly.
             return np.zeros((len(unique), self.dim), np.float32)

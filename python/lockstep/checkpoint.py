@@ -172,8 +172,7 @@ def _read_file(folder, name, ending=""):
                 for key, entry in entries.items()}
         except Damaged:
             raise  # of the manifest
-        except (struct.error, ValueError, KeyError, TypeError,
-                AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
 
 

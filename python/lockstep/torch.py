@@ -7,7 +7,6 @@
         step.backward(loss)
 """
 
-import functools
 import warnings
 import weakref
 
@@ -20,6 +19,7 @@ from ._torch_describe import check_model, describe, is_trained
 from ._torch_early import add_hook
 from ._torch_embedding import Embedding
 from ._torch_evaluator import Evaluator
+from ._torch_hooks import Hooks
 from ._torch_leftovers import Leftovers
 from ._torch_load import load, shared_buffers, table_name
 from ._torch_places import Places, check_memory
@@ -157,13 +157,16 @@ class Step(_base.BaseStep):
                 loss.backward(gradient, retain_graph=retain_graph,
                               create_graph=create_graph)
             except BaseException:
+                # Hooks of other devices may run on.
+                worker._hooks.end()
                 worker._leftovers.drop()
                 raise
-            if worker._sending:
+            # From here on all of its threads are done.
+            if worker._hooks.active:
                 # Before the loss is asked for: that waits for the whole pass.
                 worker._send_all()
             self._loss += float(loss.detach())
-            if worker._sending:
+            if worker._hooks.active:
                 self._finish()
             else:
                 self._left = (None if last is False else
@@ -178,7 +181,7 @@ class Step(_base.BaseStep):
                 self._failed = True
             raise
         finally:
-            worker._sending = False
+            worker._hooks.end()
 
     def _check_whole(self):
         if self._failed:
@@ -223,7 +226,7 @@ class Step(_base.BaseStep):
         except _session.Unwanted:
             self._worker._drop()
         finally:
-            self._worker._sending = False
+            self._worker._hooks.end()
 
     def _finish(self):
         self._worker._begin_gradients()  # an exception hands nothing in
@@ -307,7 +310,7 @@ class Worker(_base.BaseWorker):
         self._places = Places(model)
         self._calls = 0  # of backward in each step; 0: not known yet
         self._keep_gradients = bool(keep_gradients)
-        self._sending = self._unwanted = self._computes = False
+        self._unwanted = self._computes = False
         self._leftovers = Leftovers()
         self._sent = [True] * len(self._parameters)
         this = weakref.ref(self)
@@ -316,7 +319,7 @@ class Worker(_base.BaseWorker):
             for device in {p.device for p in self._parameters}
             if device.type == "cuda"}
         self._values = Values(self._parameters, self._first())
-        self._hooks = self._add_hooks()
+        self._hooks = Hooks(self, self._parameters)
         if options.get("early"):
             add_hook(self, model, self._parameters,
                      [buffer for _, buffer in shared])
@@ -346,29 +349,7 @@ class Worker(_base.BaseWorker):
         for each in self._embeddings:
             each._forget_used()
 
-    def _add_hooks(self):
-        # The node that adds to .grad runs its hooks once a parameter's gradient
-        # is complete, also where a parameter is used more than once.
-        nodes = []
-        # What holds its worker would keep it in the job after its use. A graph
-        # may hold a node for longer.
-        this = weakref.ref(self)
-
-        def on_gradient(*_, i):
-            worker = this()
-            if worker is not None:
-                worker._on_gradient(i)
-
-        for i, p in enumerate(self._parameters):
-            with torch.enable_grad():
-                node = p.expand_as(p).grad_fn.next_functions[0][0]
-            node.register_hook(functools.partial(on_gradient, i=i))
-            nodes.append(node)  # PyTorch forgets a node that nobody holds
-        return nodes
-
     def _on_gradient(self, i):
-        if not self._sending:
-            return
         if self._sent[i]:
             raise RuntimeError(
                 f'the gradient of "{self._names[i]}" was completed twice in one '
@@ -385,7 +366,7 @@ class Worker(_base.BaseWorker):
         # Rows must be settled before the first gradient is handed in.
         _base.narrow(self._loop.native, self._tables,
                      [each._touched() for each in self._embeddings])
-        self._sending = True
+        self._hooks.begin()
 
     def _send(self, i):
         gradient = self._parameters[i].grad
@@ -415,16 +396,17 @@ class Worker(_base.BaseWorker):
         """Copies values of an early step, once they are there."""
         if self._loop.closed:
             return  # they do not come any more
-        missing = [i for i in numbers if i in self._values.missing]
-        try:
-            if buffers and self._buffers.missing:
-                self._await(0, len(self._buffers))
-                self._buffers.arrive()
-            for i in missing:
-                self._await(self._first() + i, 1)
-                self._values.arrive(self._loop.native, i)
-        except _session.Unwanted:
-            self._drop()
+        with self._hooks.alone:
+            missing = [i for i in numbers if i in self._values.missing]
+            try:
+                if buffers and self._buffers.missing:
+                    self._await(0, len(self._buffers))
+                    self._buffers.arrive()
+                for i in missing:
+                    self._await(self._first() + i, 1)
+                    self._values.arrive(self._loop.native, i)
+            except _session.Unwanted:
+                self._drop()
 
     def _drop(self):
         """Nobody needs the pass: its body goes on to its end, in vain."""
@@ -445,6 +427,8 @@ class Worker(_base.BaseWorker):
             copies.settle()
 
     def _finish(self, loss, examples):
+        # Without the lock of the hooks: backward() has returned, so that the
+        # threads of all devices are done.
         self._send_all()
         native = self._loop.native
         self._warn_without_gradients()
