@@ -3,7 +3,6 @@
 import contextlib
 import difflib
 import inspect
-import math
 import operator
 import warnings
 import weakref
@@ -14,7 +13,7 @@ from . import _errors, _native, _session, _signals
 
 # Kinds of common/plan/variable_spec.h.
 GIVEN = (9, 0.0, 0.0)
-NO_TABLE, MOD, KEY = 0, 2, 3
+NO_TABLE = 0
 
 # Of one pass: the sums over all passes of a job must fit into 64 bits.
 _MOST_EXAMPLES = 2**31 - 1
@@ -54,33 +53,6 @@ def check_options(worker, options):
         raise TypeError(f"Worker has no argument {option}"
                         + (f"; did you mean {near[0]}?" if near else
                            "; it has " + ", ".join(sorted(known))))
-
-
-def whole(what, value):
-    """Returns a number as int; TypeError: it is no integer."""
-    try:
-        if int(value) == value:
-            return int(value)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise TypeError(f"{what} is {value!r}; give an integer")
-
-
-def check_sizes(rows, width):
-    """ValueError: a table cannot have such numbers of rows and elements."""
-    # The native module takes them as int64.
-    if not width or not all(0 < size < 2**63 for size in (rows, *width)):
-        raise ValueError(
-            f"a table of {rows} rows of {', '.join(map(str, width))} elements "
-            "cannot be; the numbers must be above 0 and below 2**63")
-
-
-def check_normal(mean, std):
-    """ValueError: servers cannot draw values from such a distribution."""
-    if not 0 <= std < math.inf:
-        raise ValueError(f"std is {std}; it must be 0 or more, and finite")
-    if not math.isfinite(mean):
-        raise ValueError(f"mean is {mean}; it must be finite")
 
 
 def integers(ids, what):

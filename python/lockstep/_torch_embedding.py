@@ -6,10 +6,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from . import _base, _session
+from . import _session, _tables
 
 
-class Embedding(torch.nn.Module):
+class Embedding(_tables.Described, torch.nn.Module):
     """A table on the servers, of which a step has only the rows that it uses.
 
     ``forward(ids)`` takes an int64 tensor of any shape and returns a float32
@@ -36,15 +36,8 @@ class Embedding(torch.nn.Module):
 
     def __init__(self, rows=None, dim=None, row_limit=None, std=1.0):
         super().__init__()
-        if (rows is None) == (row_limit is None):
-            raise ValueError("an Embedding has either rows= or row_limit=")
-        self.grows = rows is None
-        self.rows = _base.whole("row_limit" if self.grows else "rows",
-                                row_limit if self.grows else rows)
-        self.dim = _base.whole("dim", dim or 0)
-        self.std = float(std)
-        _base.check_sizes(self.rows, (self.dim,))
-        _base.check_normal(0.0, self.std)
+        self._describe_as("an Embedding", rows, row_limit, [dim or 0], 0.0, std)
+        (self.dim,) = self.width
         self._worker = None
         self._table = None  # of _base, while a worker lives
         self._used = []  # (ascending ids, leaf) of this step
@@ -58,16 +51,9 @@ class Embedding(torch.nn.Module):
         return (f"{'row_limit' if self.grows else 'rows'}={self.rows}, "
                 f"dim={self.dim}")
 
-    def _describe(self, name):
-        drawn = (2, 0.0, self.std) if self.std > 0 else (0, 0.0, 0.0)
-        return _base.described(
-            name, (self.rows, self.dim), "float32", drawn=drawn,
-            cut=_base.KEY if self.grows else _base.MOD)
-
     def _join(self, worker, variable, name):
         self._worker = weakref.ref(worker)
-        self._table = _base.TableRows(variable, name, self.rows, (self.dim,),
-                                      self.grows)
+        self._table = self._rows_at_hand(variable, name)
         return self._table
 
     def _step_at_hand(self):

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 
-from . import _base, _session
+from . import _base, _session, _tables
 
 _DTYPES = {
     np.dtype(np.float16): "float16",
@@ -61,7 +61,7 @@ class Rows:
         return ids, total
 
 
-class Table:
+class Table(_tables.Described):
     """A variable of a worker that holds only the rows that a step uses.
 
     Args:
@@ -77,23 +77,8 @@ class Table:
     """
 
     def __init__(self, rows=None, dim=1, row_limit=None, mean=0.0, std=0.0):
-        if (rows is None) == (row_limit is None):
-            raise ValueError("a table has either rows= or row_limit=")
-        self.grows = rows is None
-        self.rows = _base.whole("row_limit" if self.grows else "rows",
-                                row_limit if self.grows else rows)
-        self.width = tuple(_base.whole("dim", n)
-                           for n in np.atleast_1d(dim).tolist())
-        _base.check_sizes(self.rows, self.width)
-        self.mean, self.std = float(mean), float(std)
-        _base.check_normal(self.mean, self.std)
-
-    def _describe(self, name):
-        # Kinds kNormal and kConstant of common/plan/variable_spec.h.
-        drawn = (2, self.mean, self.std) if self.std > 0 else (0, self.mean, 0.)
-        return _base.described(
-            name, (self.rows,) + self.width, "float32", drawn=drawn,
-            cut=_base.KEY if self.grows else _base.MOD)
+        self._describe_as("a table", rows, row_limit,
+                          np.atleast_1d(dim).tolist(), mean, std)
 
 
 def _check_cast(key, dtype, target):
@@ -287,10 +272,8 @@ class Worker(_base.BaseWorker):
         described = []
         for i, key in enumerate(self._names):
             if isinstance(variables[key], Table):
-                table = variables[key]
-                described.append(table._describe(key))
-                self._tables.append(_base.TableRows(
-                    i, key, table.rows, table.width, table.grows))
+                described.append(variables[key]._described(key))
+                self._tables.append(variables[key]._rows_at_hand(i, key))
             else:
                 described.append(self._describe(key, variables[key]))
         self._by_name = {table.name: table for table in self._tables}

@@ -303,7 +303,7 @@ class Worker(_base.BaseWorker):
         self._buffers = Buffers(model, shared, len(tables), buffers == "mean")
         self._parameters = [p for _, p in named]
         self._names = [key for key, _ in named]
-        described = [module._describe(table_name(key)) for key, module in tables]
+        described = [module._described(table_name(key)) for key, module in tables]
         described += [describe("buffer", key, b, True) for key, b in shared]
         described += [describe("parameter", key, p, False) for key, p in named]
         check_memory(named, shared)

@@ -397,6 +397,16 @@ for step in lockstep.torch.Worker(model).steps():
                 with self.subTest(make=make, **sizes), self.assertRaisesRegex(
                         error, message):
                     make(**{"dim": 3, **sizes})
+            for sizes in {}, {"rows": 2, "row_limit": 2}:
+                with self.assertRaisesRegex(
+                        ValueError, "either rows= or row_limit="):
+                    make(dim=3, **sizes)
+            one = make(rows=2, dim=3, std=0.5)
+            self.assertEqual((one._described("t")[1:], one._rows_at_hand(
+                4, "t").width), (([2, 3], "float32", None, (2, 0.0, 0.5), 2,
+                                  False), (3,)))
+            one = make(row_limit=2, dim=3, std=0.0)
+            self.assertEqual(one._described("t")[4:], ((0, 0.0, 0.0), 3, False))
             self.assertEqual(make(rows=1e3, dim=np.int32(4)).rows, 1000)
         for mean in math.inf, math.nan:
             with self.assertRaisesRegex(ValueError, f"mean is {mean}; it must"):

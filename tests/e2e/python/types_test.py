@@ -21,6 +21,7 @@ lockstep\._errors\..*
 lockstep(\._evaluator)?\.Checkpoint\.__init__
 lockstep\._native\.(Session|Evaluation|Memory)(\.__init__)?
 lockstep\._session\..*
+lockstep\._tables\..*
 lockstep(\._worker)?\.Step\.__init__
 lockstep\.torch\.Step\.__init__
 """
