@@ -5,7 +5,8 @@
 #   tests/run.sh           everything that CI runs: asan and tsan, and before
 #                          them, as release, the tests that asan leaves out;
 #                          not those labelled e2e-long, as long tests that are
-#                          repeated with certificates: release and e2e run them
+#                          repeated with certificates: release runs them, and
+#                          e2e those of its tier
 #   tests/run.sh TIER      one of unit, integration, fuzz (with address and
 #                          undefined behaviour sanitizers), conformance, e2e,
 #                          lint (as release)

@@ -1,4 +1,7 @@
-"""torch_benchmark.py measures its cases; the argument is the folder of the build."""
+"""torch_benchmark.py measures its cases.
+
+Arguments: classes of tests, default all, and the folder of the build.
+"""
 
 import importlib.util
 import os
@@ -14,9 +17,8 @@ from torch_benchmark import own_host
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = sys.argv.pop() if len(sys.argv) > 1 else "build/release"
 
+UNPROVED = "SKIPPED, NOTHING WAS PROVED: "
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-# They take half a minute of both processors.
-SHORT = os.environ.get("LOCKSTEP_STORMS") == "short"
 OWN_HOSTS = subprocess.run([*own_host(), "true"], check=False,
                            stderr=subprocess.DEVNULL).returncode == 0
 HAS_TORCHFT = importlib.util.find_spec("torchft") is not None
@@ -82,14 +84,18 @@ class TorchBenchmarkTest(unittest.TestCase):
         self.assertGreater(min(python, cpp), 0)
         self.assertAlmostEqual(python - cpp, more, delta=0.002)
 
-    @unittest.skipIf(HAS_TORCHFT, "torchft is installed")
+    @unittest.skipIf(HAS_TORCHFT, UNPROVED + "torchft is installed")
     def test_torchft_is_named_where_it_is_not_installed(self):
         text = run("--cases", "float", "--steps", "20")
         self.assertIn("torchft: not installed\n", text)
         self.assertNotIn("torchft ms", text)
 
-    @unittest.skipIf(SHORT, "LOCKSTEP_STORMS is short")
-    @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
+
+@unittest.skipUnless(HAS_TORCH, UNPROVED + "this interpreter has no torch "
+                     "(Debian: python3-torch)")
+class LongTorchBenchmarkTest(unittest.TestCase):
+    """Half a minute of both processors."""
+
     def test_torchft_has_a_column_where_it_is_installed(self):
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(os.path.join(folder, "torchft"))
@@ -103,17 +109,14 @@ class TorchBenchmarkTest(unittest.TestCase):
         self.assertRegex(text, r"case +ddp ms +torchft ms +ratio +grpc ms")
         self.assertRegex(text, r"mlp( +[\d.]+){7}\n")
 
-    @unittest.skipIf(SHORT, "LOCKSTEP_STORMS is short")
-    @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
-    @unittest.skipUnless(OWN_HOSTS, "this system grants no name spaces")
+    @unittest.skipUnless(OWN_HOSTS,
+                         UNPROVED + "this system grants no name spaces")
     def test_mirrors_have_columns_as_on_two_hosts_and_on_one(self):
         text = run("--cases", "mlp", "--steps", "20",
                    "--columns", "mirrors,mirrors_shared")
         self.assertRegex(text, r"ddp ms +mirrors ms +ratio +mirrors_shared ms")
         self.assertRegex(text, r"mlp( +[\d.]+){5}\n")
 
-    @unittest.skipIf(SHORT, "LOCKSTEP_STORMS is short")
-    @unittest.skipUnless(HAS_TORCH, "this interpreter has no torch")
     def test_a_killed_worker_has_a_pause_of_the_others_and_its_own_return(self):
         text = run("--cases", "killed", "--kills", "1")
         for name in ("pause", "before", "rejoined"):
@@ -142,4 +145,4 @@ class PauseTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)
