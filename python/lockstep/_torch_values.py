@@ -47,7 +47,6 @@ class Values:
 
     Attributes:
       like: tensors of the parameters' shapes and dtypes when they joined.
-      moved: how often a parameter has moved. Of tests.
       missing: numbers of parameters that lack the values of an early step.
       late: those that still lacked them when gradients began.
 
@@ -69,7 +68,6 @@ class Values:
         self._kept = {}  # by number: the step's values of some parameters
         self._first_step = True
         self._told = False  # of a write that is lost
-        self.moved = 0
         self.missing = set()
         self.late = set()
 
@@ -169,7 +167,6 @@ class Values:
         # Tells autograd, as a copy does, that a graph which has saved the
         # parameter cannot be used any more.
         p.narrow(0, 0, 0).zero_()
-        self.moved += 1
         return True
 
     def _choose_kept(self):

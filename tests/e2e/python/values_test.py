@@ -30,8 +30,15 @@ def loss_of(rows):
     return torch.nn.functional.cross_entropy(model(x[rows]), y[rows])
 """
 
+# Counts from the first step on, which begins where the worker is made.
 JOIN = """
 import lockstep.torch
+from lockstep._torch_values import Values
+def counted(self, *given, move=Values._move):
+    moves = move(self, *given)
+    self.moved += moves
+    return moves
+Values.moved, Values._move = 0, counted
 worker = lockstep.torch.Worker(model)
 values = worker._values
 """
