@@ -1,14 +1,11 @@
 """Buffers of a PyTorch model that are averaged over its workers."""
 
-import sys
 import unittest
 import warnings
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch (Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+torch = need("torch")
 
 import lockstep.torch
 from local_job import TorchJob

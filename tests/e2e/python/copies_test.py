@@ -4,18 +4,13 @@ Its copies are as late as they may be: they read their source when an event
 behind them is waited for, or when the test says so.
 """
 
-import sys
 import unittest
 from unittest import mock
 
 from local_job import TorchJob
+from needs import need
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+torch = need("torch")
 
 # Also part of the program below.
 DEVICE = '''

@@ -1,12 +1,14 @@
 """Steps that begin while the gradients of the step before are on their way."""
 
 import random
-import sys
 import time
 import unittest
 
 from local_job import LocalJob, TorchJob
 from lockstep import checkpoint
+from needs import need
+
+torch = need("torch")
 import numpy as np
 
 STEPS = 60
@@ -189,8 +191,7 @@ for step in worker.steps():
 """
 
 COMPILED = SMALL + """
-compiled = (torch.compile(model, backend="aot_eager")
-            if hasattr(torch, "compile") else model)
+compiled = torch.compile(model, backend="aot_eager")
 early = 0
 for step in worker.steps():
     early += worker._early
@@ -386,6 +387,8 @@ class EarlyTest(unittest.TestCase):
     def test_a_model_can_be_saved_copied_and_compiled(self):
         self.run_small(COPIES)
 
+    @unittest.skipUnless(hasattr(torch, "compile"), "SKIPPED, NOTHING WAS "
+                         "PROVED: PyTorch 1 has no torch.compile")
     def test_a_model_may_be_compiled_by_torch_compile(self):
         self.run_small(COMPILED)
 
@@ -415,10 +418,4 @@ class EarlyTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-              "(Debian: python3-torch)")
-        sys.exit(77)
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -21,9 +21,8 @@ class ExamplesTest(unittest.TestCase):
 
     def run_example(self, name, *sets, backups=0):
         if importlib.util.find_spec(NEEDS[name]) is None:
-            print(f"SKIPPED, NOTHING WAS PROVED: {name}: this interpreter has "
-                  f"no {NEEDS[name]}")
-            self.skipTest(f"no {NEEDS[name]}")
+            self.skipTest(f"SKIPPED, NOTHING WAS PROVED: {name}: this "
+                          f"interpreter has no {NEEDS[name]}")
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [os.path.join(BIN, "lockstep"), "run", "--ps", "1",

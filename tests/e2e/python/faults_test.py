@@ -8,13 +8,9 @@ import time
 import unittest
 
 from local_job import TorchJob
+from needs import need
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+torch = need("torch")
 
 import lockstep.torch
 

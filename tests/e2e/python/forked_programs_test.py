@@ -8,12 +8,9 @@ import tempfile
 import time
 import unittest
 
-try:
-    import torch  # noqa: F401
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+need("torch")
 
 from forked_programs import ForkedProgram
 

@@ -1,15 +1,11 @@
 """Hooks of gradients that come from the threads of several devices."""
 
-import sys
 import threading
 import unittest
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+torch = need("torch")
 
 import lockstep.torch
 from lockstep._torch_hooks import Hooks

@@ -7,11 +7,9 @@ import unittest
 
 import numpy as np
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch (Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+torch = need("torch")
 
 import lockstep.torch
 from local_job import BIN, TorchJob

@@ -162,3 +162,13 @@ class TorchJob(LocalJob):
     """The same with programs that begin with torch imported."""
 
     forks = True
+
+
+def rows_of(job, worker):
+    """The examples of each step, from a worker's lines "rows STEP ROW..."."""
+    rows = {}
+    for line in job.log("worker", worker).splitlines():
+        if line.startswith("rows "):
+            number, *ids = map(int, line.split()[1:])
+            rows[number] = ids
+    return rows

@@ -1,16 +1,12 @@
 """Nothing that a program does wrong aborts the interpreter."""
 
 import ast
-import sys
 import unittest
 
 from local_job import LocalJob, TorchJob
+from needs import need
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch (Debian: python3-torch)")
-    sys.exit(77)
+torch = need("torch")
 
 HEAD = """
 import gc, os, sys

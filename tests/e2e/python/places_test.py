@@ -1,15 +1,11 @@
 """Models that change after their worker was made, and those of TorchScript."""
 
-import sys
 import time
 import unittest
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+torch = need("torch")
 
 import lockstep.torch
 from local_job import TorchJob

@@ -1,17 +1,12 @@
 """lockstep.torch.Sampler with a DataLoader that has worker processes."""
 
-import sys
 import types
 import unittest
 
 from local_job import TorchJob
+from needs import need
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+torch = need("torch")
 
 import lockstep.torch
 

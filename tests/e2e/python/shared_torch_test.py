@@ -1,15 +1,11 @@
 """lockstep.torch in a job with shared steps: neither the number of workers nor
 the death of one changes a bit, and the steps are those of PyTorch alone."""
 
-import sys
 import unittest
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+torch = need("torch")
 
 import lockstep.torch
 from local_job import TorchJob

@@ -6,12 +6,9 @@ import sys
 import tempfile
 import unittest
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+torch = need("torch")
 
 from local_job import BIN, TorchJob
 

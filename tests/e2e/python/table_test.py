@@ -1,20 +1,15 @@
 """Tables of Python workers: rows that steps fetch and push."""
 
 import math
-import sys
 import unittest
 
 import numpy as np
 
-from local_job import TorchJob
+from local_job import TorchJob, rows_of
 from lockstep import checkpoint
+from needs import need
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+torch = need("torch")
 
 import lockstep.torch
 from lockstep import _torch_load
@@ -46,15 +41,6 @@ for step in worker.steps():
     loss = ((model(ids[rows]) - y[rows]) ** 2).mean()
     step.backward(loss)
 """
-
-
-def rows_of(job, worker):
-    rows = {}
-    for line in job.log("worker", worker).splitlines():
-        if line.startswith("rows "):
-            number, *ids = map(int, line.split()[1:])
-            rows[number] = ids
-    return rows
 
 
 # Exceptions while rows are pulled: in the body, and in the push.

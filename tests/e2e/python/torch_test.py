@@ -1,18 +1,15 @@
 """lockstep.torch.Worker beside PyTorch's own training, in real processes."""
 
 import math
-import sys
 import types
 import unittest
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch (Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+torch = need("torch")
 
 import lockstep.torch
-from local_job import TorchJob
+from local_job import TorchJob, rows_of
 
 # A model, its data, and the training of it; both sides run these lines.
 COMMON = """
@@ -37,15 +34,6 @@ for step in worker.steps():
     loss = loss_of(model(x[rows]), y[rows])
     step.backward(loss)
 """
-
-
-def rows_of(job, worker):
-    rows = {}
-    for line in job.log("worker", worker).splitlines():
-        if line.startswith("rows "):
-            number, *ids = map(int, line.split()[1:])
-            rows[number] = ids
-    return rows
 
 
 class TorchWorkerTest(unittest.TestCase):

@@ -1,16 +1,14 @@
 """The package's types, as mypy sees them, are those of its code."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
 
-if importlib.util.find_spec("mypy") is None:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no mypy "
-          "(Debian: mypy)")
-    sys.exit(77)
+from needs import need
+
+need("mypy")
 
 # What users do not call themselves has no types: internals, and constructors of
 # objects that the package makes.

@@ -1,14 +1,10 @@
 """Gradients that a program changes after step.backward(), or before a step."""
 
-import sys
 import unittest
 
-try:
-    import torch  # noqa: F401
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+need("torch")
 
 from local_job import TorchJob
 

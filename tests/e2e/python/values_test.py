@@ -1,14 +1,10 @@
 """How the values of a step come into the parameters of a PyTorch model."""
 
-import sys
 import unittest
 
-try:
-    import torch
-except ImportError:
-    print("SKIPPED, NOTHING WAS PROVED: this interpreter has no torch "
-          "(Debian: python3-torch)")
-    sys.exit(77)
+from needs import need
+
+torch = need("torch")
 
 import lockstep.torch
 from local_job import TorchJob
@@ -141,7 +137,8 @@ for step in worker.steps():
 """))
 
     @unittest.skipUnless(hasattr(torch, "set_default_device"),
-                         "NOTHING WAS PROVED: PyTorch 1 has one device")
+                         "SKIPPED, NOTHING WAS PROVED: PyTorch 1 has no "
+                         "torch.set_default_device")
     def test_another_default_device_changes_nothing(self):
         # Parameters stay on the CPU; one has a second owner in some steps.
         self.check_same(self.train("""
