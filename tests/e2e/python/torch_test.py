@@ -10,6 +10,7 @@ torch = need("torch")
 
 import lockstep.torch
 from local_job import TorchJob, rows_of
+from lockstep._torch_hooks import Hooks
 
 # A model, its data, and the training of it; both sides run these lines.
 COMMON = """
@@ -290,6 +291,7 @@ for step in worker.steps():
         worker._calls, worker._unwanted = 0, False
         worker._begin_sending = drop
         worker._names = ["w"]
+        worker._hooks = Hooks(worker, [])
         worker._values = types.SimpleNamespace(
             missing={0}, warn_of_writes=lambda names: None)
         worker._buffers = types.SimpleNamespace(missing=True)
