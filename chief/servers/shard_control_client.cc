@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "chief/servers/call_deadline.h"
 #include "chief/servers/shard_setup_codec.h"
 #include "chief/servers/step_answers_codec.h"
 #include "common/base/backoff.h"
@@ -24,8 +25,6 @@
 namespace lockstep::chief {
 namespace {
 
-// Long enough for any live server; a dead one is detected by its lease.
-constexpr absl::Duration kCallDeadline = absl::Seconds(10);
 // The time that a setup call waits for a server that is not up. A slower one
 // must register with the chief first, which cannot happen during this call.
 constexpr absl::Duration kPatience = absl::Seconds(1);

@@ -108,8 +108,8 @@ absl::StatusOr<std::unique_ptr<StatusServer>> StatusServer::Start(
   }
   auto listener = TcpListener::Listen(address, kConnections);
   if (!listener.ok()) {
-    return absl::UnavailableError(absl::StrCat("status address ", address, ": ",
-                                               listener.status().message()));
+    return absl::UnavailableError(
+        absl::StrCat("cannot serve the status: ", listener.status().message()));
   }
   auto reader = RequestReader::Make();
   if (!reader.ok()) return reader.status();

@@ -63,10 +63,6 @@ class DamagedCheckpointTest : public UndisturbedFixture {
     ASSERT_TRUE(file.flush().good()) << path;
   }
 
-  static std::string ChiefLog(TrainingJob& job) {
-    return job.cluster().ReadLog("chief", 0).value_or("");
-  }
-
   // Starts a job, and kills ps 1 when there are two checkpoints, so that a
   // whole one is left when `latest` is damaged.
   static void KillServerAfterTwoCheckpoints(std::unique_ptr<TrainingJob>& job,
@@ -77,16 +73,16 @@ class DamagedCheckpointTest : public UndisturbedFixture {
     ASSERT_THAT(job->StartAll(), IsOk());
     const absl::Time deadline = absl::Now() + kPatience;
     while (ListStepDirectories(job->checkpoints())->size() < 2) {
-      ASSERT_LT(absl::Now(), deadline) << ChiefLog(*job);
+      ASSERT_LT(absl::Now(), deadline) << job->ChiefLog();
       absl::SleepFor(absl::Milliseconds(1));
     }
     job->cluster().Kill("ps", 1).IgnoreError();  // it may have ended
     // Logged: the chief has noted the files as it wrote them. A bit that flips
     // before that, in a directory that has just its name, counts as written.
     do {
-      ASSERT_LT(absl::Now(), deadline) << ChiefLog(*job);
+      ASSERT_LT(absl::Now(), deadline) << job->ChiefLog();
       latest = ListStepDirectories(job->checkpoints())->back();
-    } while (!absl::StrContains(ChiefLog(*job),
+    } while (!absl::StrContains(job->ChiefLog(),
                                 absl::StrCat("checkpoint of step ", latest)));
   }
 
@@ -111,7 +107,7 @@ TEST_F(DamagedCheckpointTest, AFlippedBitAtTheStartCostsTheStepsSinceTheLast) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job),
+  EXPECT_THAT(job->ChiefLog(),
               AllOf(HasSubstr("the checkpoint of step 200 is damaged"),
                     HasSubstr("is of step 100, 100 steps before it"),
                     HasSubstr("resumed from the checkpoint of step 100 in ")));
@@ -134,7 +130,7 @@ TEST_F(DamagedCheckpointTest, AFlippedBitIsPassedOverWhenAServerLostItsState) {
   ASSERT_THAT(job->cluster().Start("ps", 1), IsOk());
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job), HasSubstr("is damaged and passed over"));
+  EXPECT_THAT(job->ChiefLog(), HasSubstr("is damaged and passed over"));
 }
 
 TEST_F(DamagedCheckpointTest, WhereAllAreDamagedTheJobEndsUnlessItIsToBeFresh) {
@@ -146,7 +142,7 @@ TEST_F(DamagedCheckpointTest, WhereAllAreDamagedTheJobEndsUnlessItIsToBeFresh) {
 
   ASSERT_THAT(job->StartAll(), IsOk());
   ExpectFailure(*job);
-  EXPECT_THAT(ChiefLog(*job),
+  EXPECT_THAT(job->ChiefLog(),
               AllOf(HasSubstr("none is whole"), HasSubstr("--fresh")));
   EXPECT_THAT(ListStepDirectories(job->checkpoints()),
               IsOkAndHolds(ElementsAre(50, 100)));
@@ -167,7 +163,7 @@ TEST_F(DamagedCheckpointTest, ANewerFormatIsRefused) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectFailure(*job);
-  EXPECT_THAT(ChiefLog(*job), HasSubstr("format_version is 99"));
+  EXPECT_THAT(job->ChiefLog(), HasSubstr("format_version is 99"));
 }
 
 TEST_F(DamagedCheckpointTest, AnOlderCheckpointCanBeNamed) {
@@ -179,7 +175,7 @@ TEST_F(DamagedCheckpointTest, AnOlderCheckpointCanBeNamed) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job),
+  EXPECT_THAT(job->ChiefLog(),
               AllOf(HasSubstr("resumed from the checkpoint of step 100 in "),
                     Not(HasSubstr("damaged"))));
   EXPECT_TRUE(fs::exists(job->checkpoints() + "/set-aside-step-00000150"));

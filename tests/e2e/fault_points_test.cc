@@ -238,14 +238,6 @@ class FaultPointsTest : public ::testing::TestWithParam<Walk> {
 };
 
 // With a backup the job may be done before the successor starts.
-void ExpectOthersSucceed(TrainingJob& job) {
-  for (const auto& [name, index] : job.Tasks()) {
-    if (name == "worker" && index == 1) continue;
-    EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(cli::TaskExit{}))
-        << name << " " << index;
-  }
-}
 
 // Starts a job; null unless worker 1 was killed at the point of the walk. With
 // a backup it is chance which two workers count: on a busy machine worker 1 may
@@ -272,7 +264,7 @@ TEST_P(FaultPointsTest, JobGoesOnWithTheSuccessorOfAKilledWorker) {
   ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
 
   if (walk.with_backup) {
-    ExpectOthersSucceed(*job);
+    job->ExpectOthersSucceed(1);
   } else {
     ASSERT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
     ExpectSameBits(Undisturbed(), job->checkpoints(), kSteps);

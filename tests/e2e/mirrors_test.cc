@@ -26,10 +26,6 @@ using ::testing::Not;
 
 constexpr char kMirrored[] = "strategy.kind=MULTI_WORKER_MIRRORED";
 
-std::string ChiefLog(TrainingJob& job) {
-  return job.cluster().ReadLog("chief", 0).value_or("");
-}
-
 // The undisturbed run has two servers, which share the variables.
 class MirrorsTest : public UndisturbedFixture {
  protected:
@@ -100,7 +96,7 @@ TEST_F(MirrorsTest, LostStateComesBackFromTheOtherMirror) {
 
   ExpectSameEnd(*job);
   EXPECT_THAT(
-      ChiefLog(*job),
+      job->ChiefLog(),
       AllOf(HasSubstr("ps 1 has lost its state: takes the state of step"),
             HasSubstr("ps 0 has lost its state: takes the state of step"),
             HasSubstr(" 0 committed steps repeated"),
@@ -122,7 +118,7 @@ TEST_F(MirrorsTest, WithoutAnyStateAllGoBackToTheCheckpoint) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job),
+  EXPECT_THAT(job->ChiefLog(),
               HasSubstr("resumed from the checkpoint of step "));
 }
 
@@ -196,7 +192,7 @@ TEST_F(MirrorsTest, AllKilledAtOnceGoOnWithTheirCopies) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job),
+  EXPECT_THAT(job->ChiefLog(),
               ::testing::ContainsRegex(
                   "the servers hold step (1[5-9]|[23][0-9])[0-9] of this job"));
 }
@@ -231,9 +227,9 @@ TEST_F(MirrorsTest, AStopWritesTheCheckpointWithoutAMirrorThatIsAway) {
 
   EXPECT_THAT(job->cluster().Wait("chief", 0, kPatience),
               IsOkAndHolds(cli::TaskExit{.code = kExitStopped}));
-  EXPECT_THAT(ChiefLog(*job), AllOf(HasSubstr("the job stops without them"),
-                                    HasSubstr("checkpoint of step"),
-                                    Not(HasSubstr("could not be written"))));
+  EXPECT_THAT(job->ChiefLog(), AllOf(HasSubstr("the job stops without them"),
+                                     HasSubstr("checkpoint of step"),
+                                     Not(HasSubstr("could not be written"))));
 }
 
 // Whether a process hears of it as a worker or as a mirror first. Several jobs,

@@ -20,10 +20,6 @@ void Restart(TrainingJob& job, const std::string& name, int index) {
   ASSERT_THAT(job.cluster().Start(name, index), IsOk());
 }
 
-std::string ChiefLog(TrainingJob& job) {
-  return job.cluster().ReadLog("chief", 0).value_or("");
-}
-
 using ServerDeathTest = UndisturbedFixture;
 
 TEST_F(ServerDeathTest, KilledServersGoOnFromTheStepTheyWereAt) {
@@ -42,10 +38,10 @@ TEST_F(ServerDeathTest, KilledServersGoOnFromTheStepTheyWereAt) {
   }
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job), AllOf(HasSubstr("the job waits for ps 1"),
-                                    HasSubstr("the job goes on from step"),
-                                    HasSubstr("servers were away 6 times"),
-                                    HasSubstr(" 0 committed steps repeated")));
+  EXPECT_THAT(job->ChiefLog(), AllOf(HasSubstr("the job waits for ps 1"),
+                                     HasSubstr("the job goes on from step"),
+                                     HasSubstr("servers were away 6 times"),
+                                     HasSubstr(" 0 committed steps repeated")));
 }
 
 TEST_F(ServerDeathTest, AllServersAtOnce) {
@@ -59,7 +55,7 @@ TEST_F(ServerDeathTest, AllServersAtOnce) {
   ASSERT_THAT(job->StartAll(), IsOk());
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job), HasSubstr(" 0 committed steps repeated"));
+  EXPECT_THAT(job->ChiefLog(), HasSubstr(" 0 committed steps repeated"));
 }
 
 TEST_F(ServerDeathTest, OnlyServerThatCommitsAheadOfTheChief) {
@@ -92,7 +88,7 @@ TEST_F(ServerDeathTest, WithoutItsStateAllGoBackToTheLastCheckpoint) {
   ASSERT_THAT(job->cluster().Start("ps", 1), IsOk());
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job),
+  EXPECT_THAT(job->ChiefLog(),
               AllOf(HasSubstr("ps 1 has lost its state: all servers go back to "
                               "the checkpoint of step "),
                     HasSubstr("repeated: ")));
@@ -117,7 +113,7 @@ TEST_F(ServerDeathTest, WorkersThatAreRefusedRegisterBeforeTheirNextHeartbeat) {
 
   // At most the step that began before the kill is committed without it.
   EXPECT_THAT(job->WaitForStep(status->step + 20), IsOk());
-  EXPECT_THAT(ChiefLog(*job), HasSubstr("ps 1 has lost its state"));
+  EXPECT_THAT(job->ChiefLog(), HasSubstr("ps 1 has lost its state"));
   // From the chief. Without its word a worker registers again seconds later.
   for (const int worker : {0, 1}) {
     EXPECT_THAT(job->cluster().ReadLog("worker", worker),
@@ -135,7 +131,7 @@ TEST_F(ServerDeathTest, WithoutStateAndCheckpointAllStartAnew) {
   ASSERT_THAT(job->cluster().Start("ps", 0), IsOk());
 
   ExpectSameEnd(*job);
-  EXPECT_THAT(ChiefLog(*job),
+  EXPECT_THAT(job->ChiefLog(),
               HasSubstr("ps 0 has lost its state: all servers go back to their "
                         "initial values"));
 }
@@ -152,7 +148,7 @@ TEST_F(ServerDeathTest, WithBackupsAndInCompatibleModeTheJobEndsToo) {
     }
 
     EXPECT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk()) << mode;
-    EXPECT_THAT(ChiefLog(*job),
+    EXPECT_THAT(job->ChiefLog(),
                 HasSubstr(absl::StrCat("done at step ", kSteps)));
   }
 }

@@ -27,14 +27,6 @@ std::vector<std::string> Stalling(const std::string& timeout) {
 }
 
 // Expects each task but the stalled worker to end with code 0.
-void ExpectOthersSucceed(TrainingJob& job, int stalled_worker) {
-  for (const auto& [name, index] : job.Tasks()) {
-    if (name == "worker" && index == stalled_worker) continue;
-    EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(cli::TaskExit{}))
-        << name << " " << index;
-  }
-}
 
 struct Point {
   const char* name;
@@ -57,7 +49,7 @@ TEST_P(StallTest, BackupTakesThePlaceOfAMemberWhoseDataPathIsBlocked) {
   ASSERT_THAT(job->WaitForStep(GetParam().steps), IsOk());
   ASSERT_THAT(job->cluster().Start("worker", 2), IsOk());
 
-  ExpectOthersSucceed(*job, 1);
+  job->ExpectOthersSucceed(1);
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
               IsOkAndHolds(HasSubstr("worker 1 holds up step")));
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
@@ -98,7 +90,7 @@ TEST(StallEndTest, BackupTakesThePlaceOfAMemberThatIsKilledAtOnce) {
   ASSERT_THAT(job->WaitForStep(3), IsOk());
   ASSERT_THAT(job->cluster().Start("worker", 2), IsOk());
 
-  ExpectOthersSucceed(*job, 1);
+  job->ExpectOthersSucceed(1);
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
               IsOkAndHolds(HasSubstr("its connection has ended")));
 }

@@ -20,6 +20,7 @@
 #include "common/rpc/security/transport/transport_security.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/picture_files.h"
+#include "tests/testing/status_matchers.h"
 #include "tests/testing/test_certificates.h"
 
 namespace lockstep::testing {
@@ -249,6 +250,19 @@ absl::Status TrainingJob::WaitForStep(int64_t step) const {
       absl::StrCat("step ", step, " was not reached; ",
                    status.ok() ? absl::StrCat("the job is at ", status->step)
                                : std::string(status.status().message())));
+}
+
+std::string TrainingJob::ChiefLog() const {
+  return cluster_->ReadLog("chief", 0).value_or("");
+}
+
+void TrainingJob::ExpectOthersSucceed(int worker) {
+  for (const auto& [name, index] : Tasks()) {
+    if (name == "worker" && index == worker) continue;
+    EXPECT_THAT(cluster_->Wait(name, index, kPatience),
+                IsOkAndHolds(cli::TaskExit{}))
+        << name << " " << index;
+  }
 }
 
 std::vector<std::string> TrainingJob::StateFiles() const {

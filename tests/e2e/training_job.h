@@ -105,6 +105,13 @@ class TrainingJob {
   // ends before.
   absl::Status WaitForStep(int64_t step) const;
 
+  // Returns the chief's log; empty if there is none.
+  std::string ChiefLog() const;
+
+  // Waits until all tasks but this worker have ended. If one has not ended with
+  // code 0, the test fails.
+  void ExpectOthersSucceed(int worker);
+
   // Returns the names of the state files that servers have left.
   std::vector<std::string> StateFiles() const;
 

@@ -23,14 +23,6 @@ std::vector<std::string> Aggregating(int replicas) {
 }
 
 // Expects each task but one worker to end with code 0.
-void ExpectOthersSucceed(TrainingJob& job, int killed_worker) {
-  for (const auto& [name, index] : job.Tasks()) {
-    if (name == "worker" && index == killed_worker) continue;
-    EXPECT_THAT(job.cluster().Wait(name, index, kPatience),
-                IsOkAndHolds(cli::TaskExit{}))
-        << name << " " << index;
-  }
-}
 
 TEST(WorkerDeathTest, TrainingGoesOnWithTheBackup) {
   auto job = TrainingJob::Make({.workers = 3, .set = Aggregating(2)});
@@ -39,7 +31,7 @@ TEST(WorkerDeathTest, TrainingGoesOnWithTheBackup) {
 
   ASSERT_THAT(job->cluster().Kill("worker", 1), IsOk());
 
-  ExpectOthersSucceed(*job, 1);
+  job->ExpectOthersSucceed(1);
   EXPECT_THAT(job->cluster().ReadLog("chief", 0),
               IsOkAndHolds(HasSubstr(absl::StrCat("done at step ", kSteps))));
 }

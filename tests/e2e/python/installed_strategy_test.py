@@ -23,6 +23,7 @@ class InstalledStrategyTest(unittest.TestCase):
             prefix = os.path.join(folder, "prefix")
             self.assertEqual(
                 installed.headers_that_need_others(prefix, folder), [])
+            self.assertEqual(installed.includes_that_lack(prefix), [])
 
     def test_the_page_builds_what_it_installs(self):
         page = os.path.join(os.environ["LOCKSTEP_SOURCE"], "strategy/README.md")

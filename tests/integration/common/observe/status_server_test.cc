@@ -298,7 +298,7 @@ TEST(StatusServerTest, PortThatIsTakenIsRefused) {
   EXPECT_THAT(StatusServer::Start(absl::StrCat("127.0.0.1:", (*first)->port()),
                                   OnePage()),
               StatusIs(absl::StatusCode::kUnavailable,
-                       AllOf(HasSubstr("status address"), HasSubstr("in use"),
+                       AllOf(HasSubstr("the status"), HasSubstr("is taken"),
                              HasSubstr("free the port"))));
 }
 

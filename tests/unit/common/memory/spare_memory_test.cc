@@ -1,12 +1,9 @@
 #include "common/memory/spare_memory.h"
 
 #include <atomic>
-#include <cstring>
-#include <memory>
 #include <thread>
 #include <vector>
 
-#include "common/process/process.h"
 #include "gtest/gtest.h"
 
 namespace lockstep {
@@ -43,27 +40,6 @@ TEST(SpareMemoryTest, UseOfThisProcessIsKnown) {
   std::vector<char> block(64 * kMebibyte, 'x');
 
   EXPECT_GT(CurrentHeapUse().resident, 32 * kMebibyte);
-}
-
-TEST(SpareMemoryTest, MemoryOfASpikeIsReturned) {
-  if (CurrentHeapUse().in_use == 0) {
-    GTEST_SKIP() << "SKIPPED, NOTHING WAS PROVED: the heap is a sanitizer's";
-  }
-  TuneProcess();
-  const size_t before = CurrentHeapUse().resident;
-  std::vector<std::unique_ptr<char[]>> spike;
-  for (int i = 0; i < 1000; ++i) {
-    spike.push_back(std::make_unique<char[]>(kMebibyte));
-    std::memset(spike.back().get(), 1, kMebibyte);
-  }
-  // Above all the others.
-  const auto last = std::make_unique<char[]>(kMebibyte);
-  spike.clear();
-  ASSERT_GT(CurrentHeapUse().resident, before + 800 * kMebibyte);
-
-  ReturnFreeMemory();
-
-  EXPECT_LT(CurrentHeapUse().resident, before + 300 * kMebibyte);
 }
 
 }  // namespace

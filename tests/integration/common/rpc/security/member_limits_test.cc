@@ -186,7 +186,8 @@ TEST_F(MemberLimitsTest, RevokedMemberLosesItsConnectionAtItsAge) {
   EXPECT_THAT(last, StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// Calls of a member with a good certificate are at most repeated once.
+// While its connection is replaced, a call of a member with a good certificate
+// may have to be repeated, for a second at most.
 TEST_F(MemberLimitsTest, CallsGoOnAcrossTheAgeOfTheirConnection) {
   GrpcServer::Options options;
   options.longest_connection = absl::Seconds(1);
