@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -203,10 +204,10 @@ int ProgramWorkload::Replicas() const {
   return ReplicasPerWorker(membership_.job, /*gpus=*/0);
 }
 
-absl::Status ProgramWorkload::Schedule(int64_t num_examples) {
-  if (!schedules_.empty() && scheduled_examples_ == num_examples) {
-    return absl::OkStatus();
-  }
+absl::StatusOr<std::vector<BatchSchedule>*> ProgramWorkload::Schedule(
+    int64_t num_examples) {
+  const auto found = schedules_.find(num_examples);
+  if (found != schedules_.end()) return &found->second;
   const JobConfig& job = membership_.job;
   if (job.pass_batch_size() == 0) {
     return absl::InvalidArgumentError(
@@ -217,43 +218,48 @@ absl::Status ProgramWorkload::Schedule(int64_t num_examples) {
   const int replicas = Replicas();
   std::vector<BatchSchedule> schedules;
   for (int r = 0; r < replicas; ++r) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        BatchSchedule schedule,
-        BatchSchedule::Create(
-            ScheduleOf(job, num_examples,
-                       // As many data shards as there are replicas in the job.
-                       int64_t{membership_.data_shard} * replicas + r,
-                       int64_t{membership_.num_workers} * replicas)));
+    BatchSchedule::Options options =
+        ScheduleOf(job, num_examples,
+                   // As many data shards as there are replicas in the job.
+                   int64_t{membership_.data_shard} * replicas + r,
+                   int64_t{membership_.num_workers} * replicas);
+    // Only one set can count the job's epochs.
+    if (main_set_ != 0 && main_set_ != num_examples) options.epochs = 0;
+    LOCKSTEP_ASSIGN_OR_RETURN(BatchSchedule schedule,
+                              BatchSchedule::Create(options));
     schedules.push_back(std::move(schedule));
   }
-  schedules_ = std::move(schedules);
-  scheduled_examples_ = num_examples;
-  return absl::OkStatus();
+  if (main_set_ == 0) main_set_ = num_examples;
+  if (schedules_.size() >= kMostSets) {
+    const auto first = schedules_.begin();
+    schedules_.erase(first->first == main_set_ ? std::next(first) : first);
+  }
+  return &(schedules_[num_examples] = std::move(schedules));
 }
 
-ProgramWorkload::Place ProgramWorkload::PlaceOf(int64_t batch) {
+absl::StatusOr<ProgramWorkload::Place> ProgramWorkload::PlaceOf(
+    int64_t num_examples, int64_t batch) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::vector<BatchSchedule>* const schedules,
+                            Schedule(num_examples));
   // Any schedule refuses a negative index.
-  if (batch < 0) return {schedules_[0], batch};
-  return {schedules_[static_cast<size_t>(batch % Replicas())],
-          batch / Replicas()};
+  if (batch < 0) return Place{schedules->front(), batch};
+  return Place{(*schedules)[static_cast<size_t>(batch % Replicas())],
+               batch / Replicas()};
 }
 
 absl::StatusOr<std::vector<int64_t>> ProgramWorkload::Examples(
     int64_t num_examples, int64_t batch) {
   MutexLock lock(mutex_);
-  LOCKSTEP_RETURN_IF_ERROR(Schedule(num_examples));
-  const Place place = PlaceOf(batch);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Place place, PlaceOf(num_examples, batch));
   return place.schedule.Batch(place.index);
 }
 
 absl::Status ProgramWorkload::CheckInput(int64_t batch) {
   MutexLock lock(mutex_);
+  if (main_set_ == 0) return absl::OkStatus();
+  const absl::StatusOr<Place> place = PlaceOf(main_set_, batch);
   // Any other error is for the program, when it asks for its examples.
-  if (scheduled_examples_ == 0 || !Schedule(scheduled_examples_).ok()) {
-    return absl::OkStatus();
-  }
-  const Place place = PlaceOf(batch);
-  return place.schedule.Check(place.index);
+  return place.ok() ? place->schedule.Check(place->index) : absl::OkStatus();
 }
 
 }  // namespace lockstep::worker

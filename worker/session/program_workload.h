@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -66,7 +67,9 @@ class ProgramWorkload final : public Workload {
   //
   //   kInvalidArgument  the job has no batch_size; or as
   //                     BatchSchedule::Create()
-  //   kOutOfRange       the job's epochs are over
+  //   kOutOfRange       the job's epochs are over; only for the `num_examples`
+  //                     of the first call that succeeded. Other sets begin anew
+  //                     without end.
   absl::StatusOr<std::vector<int64_t>> Examples(int64_t num_examples,
                                                 int64_t batch)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -74,20 +77,22 @@ class ProgramWorkload final : public Workload {
  private:
   class Source;
 
-  // Returns kOutOfRange if the job's epochs are over before `batch`, with the
-  // number of examples that the last Examples() had. Returns OK before the
-  // first Examples().
+  // The most sets, by number of examples, whose schedules are kept.
+  static constexpr size_t kMostSets = 4;
+
+  // Returns kOutOfRange if the job's epochs are over before `batch`. Returns OK
+  // before the first Examples().
   absl::Status CheckInput(int64_t batch) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes `schedules_` those for `num_examples`. Errors as Examples().
-  absl::Status Schedule(int64_t num_examples)
+  // Returns the schedules for `num_examples`, by replica. Errors as Examples().
+  absl::StatusOr<std::vector<BatchSchedule>*> Schedule(int64_t num_examples)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The place of batch `batch` of this worker's replicas. Schedule() must have
-  // been called.
+  // The place of batch `batch` of this worker's replicas. Errors as Examples().
   struct Place {
     BatchSchedule& schedule;  // of the replica
     int64_t index;            // in it
   };
-  Place PlaceOf(int64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Place> PlaceOf(int64_t num_examples, int64_t batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int Replicas() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::vector<VariableSpec> variables_;
@@ -101,10 +106,12 @@ class ProgramWorkload final : public Workload {
   // That of the last source.
   std::shared_ptr<const ProgramMembership> of_source_ ABSL_GUARDED_BY(mutex_);
   LastValues last_values_ ABSL_GUARDED_BY(mutex_);
-  // By replica, for `scheduled_examples_`, those of the last Examples(); empty
-  // before it.
-  std::vector<BatchSchedule> schedules_ ABSL_GUARDED_BY(mutex_);
-  int64_t scheduled_examples_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By number of examples: programs may draw from several sets in a step.
+  std::map<int64_t, std::vector<BatchSchedule>> schedules_
+      ABSL_GUARDED_BY(mutex_);
+  // The number of examples of the first Examples(), by which the job's epochs
+  // are counted; 0: none yet.
+  int64_t main_set_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockstep::worker

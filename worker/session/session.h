@@ -302,8 +302,11 @@ class Session {
   // batch. A batch has the same examples in every call, also after a restart;
   // with `work: SHARED` it has the same on all workers.
   //
-  // If the job's epochs are over before a step's batch, for the `num_examples`
-  // of the last call, Next() returns kEnded in place of that step.
+  // A program may draw from several sets, with another `num_examples` for each;
+  // the schedules of four are kept. The job's epochs are those of the first set
+  // that this process has asked for; the others begin anew without end. If they
+  // are over before a step's batch, Next() returns kEnded in place of that
+  // step.
   //
   //   kInvalidArgument  the job has no batch_size, or `num_examples` is less
   //                     than one batch per worker

@@ -122,6 +122,36 @@ TEST(ProgramWorkloadTest, NoPassIsOfferedBehindTheLastEpoch) {
               StatusIs(absl::StatusCode::kOutOfRange));
 }
 
+TEST(ProgramWorkloadTest, EpochsAreThoseOfTheFirstSetOfAProgramWithSeveral) {
+  ProgramWorkload workload({{.name = "w"}}, {{}});
+  ChiefClient::Registration membership = External(0);
+  membership.job.data.epochs = 1;
+  ASSERT_OK(workload.Begin(membership));
+  const auto out_of_range = StatusIs(absl::StatusCode::kOutOfRange);
+
+  ASSERT_OK(workload.Examples(16, 0).status());
+  // Four batches of the first set are eight of the second, which has two.
+  EXPECT_OK(workload.Examples(8, 3).status());
+  EXPECT_OK((*workload.MakeSource(nullptr))->Prepare({}, 3));
+  EXPECT_THAT(workload.Examples(16, 4).status(), out_of_range);
+  EXPECT_OK(workload.Examples(8, 4).status());
+  EXPECT_THAT((*workload.MakeSource(nullptr))->Prepare({}, 4), out_of_range);
+}
+
+TEST(ProgramWorkloadTest, BatchesOfManySetsAreTheSameInEveryCall) {
+  ProgramWorkload alternating({{.name = "w"}}, {{}});
+  ASSERT_OK(alternating.Begin(External(0)));
+  for (const int64_t batch : {0, 1, 5}) {
+    for (int64_t examples = 8; examples < 8 + 7; ++examples) {
+      ProgramWorkload alone({{.name = "w"}}, {{}});
+      ASSERT_OK(alone.Begin(External(0)));
+      EXPECT_EQ(*alternating.Examples(examples, batch),
+                *alone.Examples(examples, batch))
+          << batch << " of " << examples;
+    }
+  }
+}
+
 // The program may free them once it is asked for rows.
 TEST(ProgramWorkloadTest, InitialValuesAreNotReadAfterAnOfferOfRows) {
   const float value = 3;
