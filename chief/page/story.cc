@@ -47,6 +47,8 @@ std::string StateText(const StatusTable::View& job, bool again) {
       return absl::StrCat("the job has failed", step, ": ", job.reason);
     case JobState::kStopped:
       return absl::StrCat("the job is stopped", step, ": ", job.reason);
+    case JobState::kUnknown:
+      break;  // only of another chief's job
   }
   return "";
 }
