@@ -1,5 +1,6 @@
 #include "chief/job_recovery.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

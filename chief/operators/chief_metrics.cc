@@ -45,11 +45,17 @@ bool IsOfTheJob(const MembershipTable::Member& member) {
 
 // By task. Also those of none: Prometheus sees no increase in a counter that
 // first appears with its first death.
-std::map<std::string, int64_t> DeathCounts(const MeasuredJob& measured) {
-  std::map<std::string, int64_t> counts = measured.job.death_counts;
-  counts.try_emplace("chief", 0);
+// The deaths of each task, 0 for those that have not died. In the status the
+// death of a chief is that of "chief".
+std::map<TaskId, int64_t> DeathCounts(const MeasuredJob& measured) {
+  const TaskId chief{TaskType::kChief, 0};
+  std::map<TaskId, int64_t> counts = {{chief, 0}};
   for (const MembershipTable::Member& member : measured.members) {
-    if (IsOfTheJob(member)) counts.try_emplace(member.task.ToString(), 0);
+    if (IsOfTheJob(member)) counts.try_emplace(member.task, 0);
+  }
+  for (const auto& [name, count] : measured.job.death_counts) {
+    const auto task = name == "chief" ? chief : TaskId::FromString(name);
+    if (task.has_value()) counts[*task] += count;
   }
   return counts;
 }
@@ -69,12 +75,9 @@ void AddDeaths(const MeasuredJob& measured, MetricFamilies& metrics) {
                   "Time that the job waited for servers that were away.",
                   absl::ToDoubleSeconds(job.losses.stood_still));
   for (const auto& [task, count] : DeathCounts(measured)) {
-    // A death of the chief is that of "chief".
-    const TaskId dead =
-        TaskId::FromString(task).value_or(TaskId{TaskType::kChief, 0});
     metrics.Counter("lockstep_member_deaths_total",
                     "Deaths of this task that this chief has seen.",
-                    static_cast<double>(count), LabelsOf(dead));
+                    static_cast<double>(count), LabelsOf(task));
   }
 }
 

@@ -111,7 +111,7 @@ absl::StatusOr<Sender> CoordinatorService::MemberOf(
 }
 
 absl::Status CoordinatorService::Logged(const absl::Status& status) {
-  // Other errors pass, or are told to a process that has been replaced.
+  // Other errors pass: the process repeats the call.
   if (!absl::IsFailedPrecondition(status)) return status;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);

@@ -54,7 +54,10 @@ std::optional<TaskId> TaskId::FromString(absl::string_view text) {
   if (!type.ok() || !absl::SimpleAtoi(words.second, &index) || index < 0) {
     return std::nullopt;
   }
-  return TaskId{*type, index};
+  const TaskId task{*type, index};
+  // Another spelling, as "master 0" or "worker 01", would be a second name.
+  if (task.ToString() != text) return std::nullopt;
+  return task;
 }
 
 std::string TaskId::ToKey() const {

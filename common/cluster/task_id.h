@@ -38,9 +38,10 @@ struct TaskId {
   int index = 0;  // >= 0
 
   std::string ToString() const;  // "worker 1", for people
-  // Parses ToString(); nullopt: `text` names no task.
+  std::string ToKey() const;     // "worker:1", for labels and file names
+
+  // Parses ToString(); nullopt for any other text.
   static std::optional<TaskId> FromString(absl::string_view text);
-  std::string ToKey() const;  // "worker:1", for labels and file names
 
   // Orders by type, in the order of the enumeration, then by index.
   friend auto operator<=>(const TaskId&, const TaskId&) = default;

@@ -102,8 +102,7 @@ absl::Status ExitWithParent() {
     return absl::FailedPreconditionError(
         "--exit_with_parent: the parent process is gone, or is process 1; in "
         "the latter case leave the flag out, since all processes of a "
-        "container "
-        "end with process 1");
+        "container end with process 1");
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,9 @@
 
 #include <signal.h>
 
+#include <filesystem>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_store.h"
@@ -46,6 +49,17 @@ class StopTest : public ::testing::Test {
     job_ = TrainingJob::Make(options);
     ASSERT_THAT(job_->StartAll(), IsOk());
     ASSERT_THAT(job_->WaitForStep(5), IsOk());
+  }
+
+  // All that the job waits for.
+  std::string Waits() {
+    const auto status = job_->TryStatus();
+    std::string waits;
+    if (!status.ok()) return waits;
+    for (const WaitStatus& wait : status->waits) {
+      absl::StrAppend(&waits, wait.waits_for, "\n");
+    }
+    return waits;
   }
 
   std::unique_ptr<TrainingJob> job_;
@@ -110,6 +124,32 @@ TEST_F(StopTest, OfAServerIsAskedOfAChiefThatWasStartedAgain) {
   ASSERT_THAT(job_->cluster().Signal("ps", 0, SIGCONT), IsOk());
 
   EXPECT_GE(ExpectGoodOrder(*job_), 5);
+}
+
+// Before all servers start from an older step, a chief waits a
+// heartbeat_interval for workers of an earlier chief.
+TEST_F(StopTest, OfAChiefThatAwaitsWorkersOfAnEarlierChief) {
+  static_assert(kPatience < absl::Seconds(120));
+  Begin({.set = {kForever, "heartbeat_interval=120s", "lease=600s",
+                 "stall_timeout=600s"}});
+  for (const auto& [name, index] : job_->Tasks()) {
+    ASSERT_THAT(job_->cluster().Kill(name, index), IsOk());
+  }
+  for (const std::string& name : job_->StateFiles()) {
+    if (!absl::StrContains(name, ".ps-1.")) continue;
+    std::filesystem::remove(absl::StrCat(job_->state_directory(), "/", name));
+  }
+  ASSERT_THAT(job_->StartAll(), IsOk());
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (!absl::StrContains(Waits(), "a heartbeat of each worker")) {
+    ASSERT_LT(absl::Now(), deadline) << job_->ChiefLog();
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+
+  ASSERT_THAT(job_->cluster().Signal("chief", 0, SIGTERM), IsOk());
+
+  EXPECT_THAT(job_->cluster().Wait("chief", 0, kPatience),
+              IsOkAndHolds(kStopped));
 }
 
 TEST_F(StopTest, OfAWorkerWithABackupStopsOnlyThatWorker) {

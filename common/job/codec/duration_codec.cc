@@ -12,8 +12,9 @@ namespace {
 constexpr int32_t kMaxNanos = 999'999'999;
 
 bool IsMeaningful(int64_t seconds, int32_t nanos) {
-  if (seconds < -kMaxDurationSeconds || seconds > kMaxDurationSeconds)
+  if (seconds < -kMaxDurationSeconds || seconds > kMaxDurationSeconds) {
     return false;
+  }
   if (nanos < -kMaxNanos || nanos > kMaxNanos) return false;
   // A rule of google.protobuf.Duration.
   return seconds == 0 || nanos == 0 || (seconds < 0) == (nanos < 0);

@@ -56,7 +56,8 @@ TEST(TaskIdTest, ReadsWhatItPrintsForPeopleAndNothingElse) {
     EXPECT_EQ(TaskId::FromString(task.ToString()), task);
   }
   for (const char* text : {"", "worker", "worker ", "worker x", "worker -1",
-                           "worker:1", "workers 1", "worker 1 2"}) {
+                           "worker:1", "workers 1", "worker 1 2", "worker 01",
+                           "worker  1", "worker +1", "master 0"}) {
     EXPECT_EQ(TaskId::FromString(text), std::nullopt) << text;
   }
 }
