@@ -69,7 +69,7 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
                kMissedHeartbeats * job_.heartbeat_interval),
       settings_table_(job_),
       given_values_(job_.checkpoint.directory),
-      traces_(self_.job_id, job_, members_, spans_, clock_),
+      trace_service_(self_.job_id, job_, members_, traces_, spans_, clock_),
       servers_(servers, self),
       checkpoints_(job_.checkpoint,
                    [this](const std::string& text) { Notify(text); }),
@@ -79,15 +79,12 @@ Chief::Chief(const Cluster& cluster, JobConfig job, const Sender& self,
                .has_evaluator = has_evaluator_},
               members_, clock.Now()) {
   service_ = std::make_unique<CoordinatorService>(
-      CoordinatorService::Options{
-          self_.job_id, job_, cluster.num_workers(), cluster.has_evaluator(),
-          [this](const std::string& reason, bool hold) {
-            RequestStop(reason, hold);
-          },
-          &given_values_,
-          [this](const TaskId& member, v1::HeartbeatResponse& response) {
-            traces_.FillHeartbeat(member, response);
-          }},
+      CoordinatorService::Options{self_.job_id, job_, cluster.num_workers(),
+                                  cluster.has_evaluator(),
+                                  [this](const std::string& reason, bool hold) {
+                                    RequestStop(reason, hold);
+                                  },
+                                  &given_values_, &traces_},
       members_, status_table_, settings_table_, clock_);
   status_table_.SetSettings(driver_.settings(), clock_.Now());
 }

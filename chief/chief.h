@@ -25,6 +25,7 @@
 #include "chief/shard_group_client.h"
 #include "chief/summary/summary_thread.h"
 #include "chief/traces/trace_service.h"
+#include "chief/traces/trace_table.h"
 #include "common/base/clock.h"
 #include "common/base/event_queue.h"
 #include "common/cluster/cluster.h"
@@ -64,7 +65,9 @@ class Chief final : private ActionCarrier {
   ~Chief() override;
 
   // The services that one server must serve while Run() runs.
-  std::vector<grpc::Service*> services() { return {service_.get(), &traces_}; }
+  std::vector<grpc::Service*> services() {
+    return {service_.get(), &trace_service_};
+  }
 
   // The metrics of ChiefMetrics(), as of now.
   MetricFamilies Metrics() const {
@@ -144,7 +147,8 @@ class Chief final : private ActionCarrier {
   SettingsTable settings_table_;
   GivenValues given_values_;
   SpanRecorder& spans_ = SpanRecorder::Of(SpanRecorder::Role::kChief);
-  TraceService traces_;
+  TraceTable traces_;
+  TraceService trace_service_;
   std::unique_ptr<CoordinatorService> service_;
   EventQueue<JobEvent> events_;
   ShardGroupClient servers_;  // its calls report to events_ until it ends

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "chief/checkpoint/growing_tables.h"
 #include "chief/checkpoint/tensor_blocks.h"
+#include "chief/checkpoint/volume_error.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/job/variable_settings.h"
@@ -328,8 +329,10 @@ absl::StatusOr<std::string> SaveCheckpoint(
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const CheckpointTensors tensors,
                             Tensors(map, snapshot));
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointWriter> writer,
-                            store.Begin(manifest.global_step, tensors));
+  absl::StatusOr<std::unique_ptr<CheckpointWriter>> begun =
+      store.Begin(manifest.global_step, tensors);
+  LOCKSTEP_RETURN_IF_ERROR(OfVolume(begun.status()));
+  const std::unique_ptr<CheckpointWriter> writer = *std::move(begun);
   std::vector<char> bytes;
   std::optional<Portion> any;
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t total, BytesOf(map, [&](size_t i) {
@@ -348,7 +351,7 @@ absl::StatusOr<std::string> SaveCheckpoint(
         SafetensorsWriter& file =
             portion.tensor == 0 ? writer->model() : writer->optimizer();
         LOCKSTEP_RETURN_IF_ERROR(
-            file.WriteAt(portion.name, portion.offset(), bytes));
+            OfVolume(file.WriteAt(portion.name, portion.offset(), bytes)));
         return report(static_cast<int64_t>(portion.size()));
       }));
   for (size_t i = 0; i < map.plan.variables.size(); ++i) {
@@ -357,15 +360,15 @@ absl::StatusOr<std::string> SaveCheckpoint(
         SaveGrowingTable(map, i, snapshot, servers, *writer, report));
   }
   for (size_t i = 0; i < map.scalars.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(writer->optimizer().WriteAt(
+    LOCKSTEP_RETURN_IF_ERROR(OfVolume(writer->optimizer().WriteAt(
         map.scalars[i], 0,
         absl::MakeConstSpan(reinterpret_cast<const char*>(&scalars[i]),
-                            sizeof(float))));
+                            sizeof(float)))));
   }
-  LOCKSTEP_RETURN_IF_ERROR(
-      writer->optimizer().WriteInt64(kGlobalStep, manifest.global_step));
+  LOCKSTEP_RETURN_IF_ERROR(OfVolume(
+      writer->optimizer().WriteInt64(kGlobalStep, manifest.global_step)));
   LOCKSTEP_RETURN_IF_ERROR(ReadOnceMore(map, snapshot, any, servers, bytes));
-  LOCKSTEP_RETURN_IF_ERROR(writer->Commit(manifest));
+  LOCKSTEP_RETURN_IF_ERROR(OfVolume(writer->Commit(manifest)));
   return writer->files();
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/checkpoint/key_merge.h"
+#include "chief/checkpoint/volume_error.h"
 #include "common/base/status_macros.h"
 #include "common/numeric/dtype.h"
 
@@ -184,15 +185,15 @@ absl::Status SaveGrowingTable(const StateMap& map, size_t variable,
   for (uint64_t first = 0;;) {
     const KeyMerge::Block block = merge.Next(row.at_once);
     if (block.keys.empty()) return absl::OkStatus();
-    LOCKSTEP_RETURN_IF_ERROR(writer.model().WriteAt(
-        map.KeysName(variable), first * sizeof(int64_t), BytesOf(block.keys)));
+    LOCKSTEP_RETURN_IF_ERROR(OfVolume(writer.model().WriteAt(
+        map.KeysName(variable), first * sizeof(int64_t), BytesOf(block.keys))));
     for (size_t tensor = 0; tensor <= map.slots[variable].size(); ++tensor) {
       LOCKSTEP_RETURN_IF_ERROR(ReadBlock(parts, block, static_cast<int>(tensor),
                                          row, servers, bytes));
       SafetensorsWriter& file =
           tensor == 0 ? writer.model() : writer.optimizer();
-      LOCKSTEP_RETURN_IF_ERROR(file.WriteAt(map.TensorName(variable, tensor),
-                                            first * row.size, bytes));
+      LOCKSTEP_RETURN_IF_ERROR(OfVolume(file.WriteAt(
+          map.TensorName(variable, tensor), first * row.size, bytes)));
     }
     first += block.keys.size();
     LOCKSTEP_RETURN_IF_ERROR(

@@ -4,9 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/text/duration_text.h"
 
 namespace lockstep::chief {
@@ -14,26 +12,6 @@ namespace {
 
 // The time between two lines of the log about the wait for a checkpoint.
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
-
-// An error of a file in the directory names its path alone; this adds the field
-// that an operator can change, and what a full volume needs.
-absl::Status WithField(const absl::Status& status,
-                       const CheckpointConfig& checkpoint) {
-  const absl::string_view why = status.message();
-  const std::string in_it =
-      absl::StrCat(absl::StripSuffix(checkpoint.directory, "/"), "/");
-  if (status.ok() || !absl::StrContains(why, in_it) ||
-      absl::StrContains(why, "checkpoint.directory")) {
-    return status;
-  }
-  std::string fix;
-  if (absl::IsResourceExhausted(status)) {
-    fix = absl::StrCat("; make room there for ", checkpoint.keep + 1,
-                       " checkpoints, one more than checkpoint.keep");
-  }
-  return absl::Status(status.code(),
-                      absl::StrCat("checkpoint.directory: ", why, fix));
-}
 
 }  // namespace
 
@@ -73,14 +51,14 @@ void CheckpointDriver::OnBegun(const SnapshotBegun& event, bool quiet,
                                absl::Time now, JobActions& out) {
   phase_ = event.status.ok() ? Phase::kWriting : Phase::kIdle;
   writes_since_ = now;
-  last_result_ = WithField(event.status, job_.checkpoint);
+  last_result_ = event.status;
   if (!last_result_.ok() && !quiet) Failed(event.step, last_result_, now, out);
 }
 
 void CheckpointDriver::OnDone(const SnapshotDone& event, absl::Time now,
                               JobActions& out) {
   phase_ = Phase::kIdle;
-  last_result_ = WithField(event.status, job_.checkpoint);
+  last_result_ = event.status;
   if (!last_result_.ok()) return Failed(event.step, last_result_, now, out);
   policy_->Saved(event.step, now);
   Saved(event.step, out);

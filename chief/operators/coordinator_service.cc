@@ -8,6 +8,7 @@
 #include "chief/operators/heartbeat_answer.h"
 #include "chief/operators/job_history_codec.h"
 #include "chief/operators/registration_answer.h"
+#include "chief/traces/trace_demand.h"
 #include "common/base/fault_points.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -223,7 +224,9 @@ absl::Status CoordinatorService::HandleHeartbeat(
                             answers_.Hear(heartbeat, clock_.Now()));
   FillHeard(heard, response);
   if (sender.task.type == TaskType::kPs) ExchangeHistory(request, response);
-  if (options_.on_heartbeat) options_.on_heartbeat(sender.task, response);
+  if (options_.traces != nullptr) {
+    AddTraceDemand(*options_.traces, sender.task, clock_, response);
+  }
   return absl::OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #include "chief/operators/member_answers.h"
 #include "chief/operators/settings_table.h"
 #include "chief/operators/status_table.h"
+#include "chief/traces/trace_table.h"
 #include "common/base/clock.h"
 #include "common/base/log_budget.h"
 #include "common/base/mutex.h"
@@ -41,9 +42,8 @@ class CoordinatorService final
     std::function<void(const std::string& reason, bool hold)> on_stop;
     // Where workers put initial values; null: none are wanted. Borrowed.
     GivenValues* given_values = nullptr;
-    // Adds to the answers to heartbeats; may be empty.
-    std::function<void(const TaskId& member, v1::HeartbeatResponse&)>
-        on_heartbeat{};
+    // The traces that operators have begun; null: there are none. Borrowed.
+    TraceTable* traces = nullptr;
   };
 
   CoordinatorService(Options options, MembershipTable& members,

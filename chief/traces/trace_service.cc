@@ -29,29 +29,15 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
 }  // namespace
 
 TraceService::TraceService(std::string job_id, const JobConfig& job,
-                           MembershipTable& members, SpanRecorder& spans,
-                           const Clock& clock)
+                           MembershipTable& members, TraceTable& table,
+                           SpanRecorder& spans, const Clock& clock)
     : job_id_(std::move(job_id)),
       heartbeat_interval_(job.heartbeat_interval),
       limits_(LimitsOf(job)),
       members_(members),
+      table_(table),
       spans_(spans),
       clock_(clock) {}
-
-void TraceService::FillHeartbeat(const TaskId& member,
-                                 v1::HeartbeatResponse& response) {
-  const absl::Time now = clock_.Now();
-  ReportOwn(now);
-  const auto wanted = table_.WantedFrom(member.ToString(), now);
-  if (wanted.has_value()) {
-    v1::TraceWanted& trace = *response.mutable_trace();
-    trace.set_id(wanted->id);
-    trace.set_at(absl::ToUnixNanos(wanted->at));
-    trace.set_max_spans(wanted->max_spans);
-  }
-  // Read last, since members compare it with their own clock.
-  response.set_chief_time(absl::ToUnixNanos(clock_.Now()));
-}
 
 grpc::ServerUnaryReactor* TraceService::BeginTrace(
     grpc::CallbackServerContext* context, const v1::BeginTraceRequest*,

@@ -8,12 +8,10 @@
 #include "chief/members/membership_table.h"
 #include "chief/traces/trace_table.h"
 #include "common/base/clock.h"
-#include "common/cluster/task_id.h"
 #include "common/job/job_config.h"
 #include "common/rpc/security/caller.h"
 #include "common/trace/remedy_limits.h"
 #include "common/trace/span_recorder.h"
-#include "lockstep/v1/coordinator.pb.h"
 #include "lockstep/v1/trace.grpc.pb.h"
 
 namespace lockstep::chief {
@@ -22,17 +20,14 @@ namespace lockstep::chief {
 // of `spans`.
 //
 // Threads: safe to share; gRPC calls it from its own threads.
-// Borrows: the table of members, the recorder and the clock, which is also the
-//          recorder's; all must outlive the gRPC server.
+// Borrows: both tables, the recorder and the clock, which is also the
+//          recorder's; all must outlive the gRPC server. The answers to
+//          heartbeats must carry the demand of `table`, see trace_demand.h.
 class TraceService final : public v1::TraceService::CallbackService {
  public:
   TraceService(std::string job_id, const JobConfig& job,
-               MembershipTable& members, SpanRecorder& spans,
+               MembershipTable& members, TraceTable& table, SpanRecorder& spans,
                const Clock& clock);
-
-  // Adds to the answer to a heartbeat: the chief's time, and the demand for a
-  // trace, if there is one.
-  void FillHeartbeat(const TaskId& member, v1::HeartbeatResponse& response);
 
   grpc::ServerUnaryReactor* BeginTrace(
       grpc::CallbackServerContext* context,
@@ -58,9 +53,9 @@ class TraceService final : public v1::TraceService::CallbackService {
   const absl::Duration heartbeat_interval_;
   const RemedyLimits limits_;
   MembershipTable& members_;
+  TraceTable& table_;
   SpanRecorder& spans_;
   const Clock& clock_;
-  TraceTable table_;
 };
 
 }  // namespace lockstep::chief

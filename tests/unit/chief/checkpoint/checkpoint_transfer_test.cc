@@ -155,6 +155,17 @@ TEST_F(CheckpointTransferTest, FailedSaveLeavesNoCheckpoint) {
   EXPECT_OK(Save(cluster, 7));
 }
 
+TEST_F(CheckpointTransferTest, OnlyErrorsOfTheVolumeNameTheDirectory) {
+  Cluster cluster = MakeCluster(1);
+  ASSERT_OK(Save(cluster, 7));
+  EXPECT_THAT(Save(cluster, 7), StatusIs(absl::StatusCode::kAlreadyExists,
+                                         HasSubstr("checkpoint.directory: ")));
+
+  const absl::Status full = absl::ResourceExhaustedError("no memory");
+  cluster.shards[0]->FailReads(full);
+  EXPECT_EQ(Save(cluster, 8), full);
+}
+
 TEST_F(CheckpointTransferTest, ReplacedChiefCompletesNoCheckpoint) {
   Cluster cluster = MakeCluster(1);
   cluster.shards[0]->BeTakenOverWhenRead();

@@ -11,23 +11,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(TraceServiceTest, AHeartbeatBringsTheChiefsTime) {
-  testing::ManualClock clock;
-  MembershipTable members({{TaskType::kWorker, 0}}, absl::Seconds(10));
-  SpanRecorder spans(8, clock);
-  TraceService service("job", JobConfig(), members, spans, clock);
-  v1::HeartbeatResponse response;
-  service.FillHeartbeat({TaskType::kWorker, 0}, response);
-  EXPECT_EQ(response.chief_time(), absl::ToUnixNanos(clock.Now()));
-  EXPECT_FALSE(response.has_trace());
-}
-
 TEST(TraceServiceTest, WorkerThatRegistersAgainIsAskedForItsSpans) {
   testing::ManualClock clock;
   const TaskId worker{TaskType::kWorker, 0};
   MembershipTable members({worker, {TaskType::kWorker, 1}}, absl::Seconds(10));
+  TraceTable table;
   SpanRecorder spans(8, clock);
-  TraceService service("job", JobConfig(), members, spans, clock);
+  TraceService service("job", JobConfig(), members, table, spans, clock);
   ASSERT_TRUE(members.Register(worker, 1, clock.Now()).ok());
   members.ExpireAll(TaskType::kWorker, "the workers of the job change",
                     clock.Now());

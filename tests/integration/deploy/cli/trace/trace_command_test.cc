@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "chief/traces/trace_demand.h"
 #include "chief/traces/trace_service.h"
 #include "common/base/clock.h"
 #include "common/membership/coordinator_calls.h"
@@ -56,7 +57,7 @@ JobConfig CompatibleJob() {
 class TraceCommandTest : public ::testing::Test {
  protected:
   explicit TraceCommandTest(const JobConfig& job = CompatibleJob())
-      : service_(kJob, job, members_, spans_, Clock::Real()) {
+      : service_(kJob, job, members_, table_, spans_, Clock::Real()) {
     for (const TaskId& task : {kServer, kWorker}) {
       EXPECT_OK(members_.Register(task, 7, Clock::Real().Now()));
     }
@@ -77,7 +78,7 @@ class TraceCommandTest : public ::testing::Test {
       while (!done_) {
         v1::HeartbeatResponse answer;
         const absl::Time sent = Clock::Real().Now();
-        service_.FillHeartbeat(task, answer);
+        chief::AddTraceDemand(table_, task, Clock::Real(), answer);
         reporter.OnHeartbeat(answer, sent, Clock::Real().Now());
         if (reporter.due() < Clock::Real().Now()) {
           EXPECT_OK(calls.ReportTrace(
@@ -144,6 +145,7 @@ class TraceCommandTest : public ::testing::Test {
   SpanRecorder spans_{64, Clock::Real()};
   SpanRecorder of_worker_{4096, Clock::Real()};
   SpanRecorder of_server_{4096, Clock::Real()};
+  chief::TraceTable table_;
   chief::TraceService service_;
   std::unique_ptr<GrpcServer> server_;
   std::string address_;
