@@ -238,7 +238,9 @@ absl::Status Cross::CheckComponents(const T& value, size_t count) {
   if constexpr (kIsWrapped<T> && requires { value.local(); }) {
     components = value.local().size();
   } else if constexpr (kIsWrapped<T> && requires { value.placement(); }) {
-    components = value.size();
+    // A single copy is that of each place.
+    components =
+        value.copies().size() == 1 ? value.size() : value.copies().size();
   }
   if (components >= count) return absl::OkStatus();
   return absl::InvalidArgumentError(

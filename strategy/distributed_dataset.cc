@@ -163,12 +163,19 @@ absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
       PerReplica<Element>(*std::move(pieces), engine_.group().first_replica()));
 }
 
+absl::Status DistributedDataset::CheckContext() const {
+  // A step is one call for all replicas, and an exchange with other workers.
+  return engine_.Across([] { return absl::OkStatus(); });
+}
+
 absl::StatusOr<std::optional<PerReplica<Element>>>
 DistributedDataset::NextIfAny() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckContext());
   return Step(false);
 }
 
 absl::StatusOr<PerReplica<Element>> DistributedDataset::Next() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckContext());
   // TensorFlow's rule: only one worker with static shapes, and kCentral, drop
   // the last step if it is not full; else replicas without data run it with no
   // examples, so that their collective calls stay aligned.
@@ -188,9 +195,9 @@ absl::StatusOr<DistributedDataset> Distribute(Engine& engine,
   const auto open = [dataset, context, policy = options.auto_shard] {
     return OpenPieces(dataset, policy, context);
   };
-  // Opens once in vain, so that a mistake in the options fails here and not in
-  // the first Next().
-  LOCKSTEP_RETURN_IF_ERROR(open().status());
+  // So that a mistake fails here and not in the first Next(). A stream must not
+  // be opened for that: Prefetch() begins to read at once.
+  LOCKSTEP_RETURN_IF_ERROR(CheckPieces(dataset, options.auto_shard, context));
   return DistributedDataset(
       engine, open, [dataset] { return EmptyPiece(dataset); }, options,
       dataset.HasStaticShapes());
@@ -200,6 +207,10 @@ absl::StatusOr<DistributedDataset> DistributeFrom(Engine& engine,
                                                   const DatasetFunction& make,
                                                   const InputOptions& options) {
   LOCKSTEP_RETURN_IF_ERROR(CheckOptions(options));
+  if (make == nullptr) {
+    return absl::InvalidArgumentError(
+        "the function that makes the data set is null; pass one");
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const Dataset dataset, make(ContextOf(engine)));
   return DistributedDataset(
       engine, [dataset] { return dataset.Open(); },

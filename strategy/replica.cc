@@ -74,6 +74,11 @@ absl::Status Replica::CheckAlike(const PerReplica<Access>& accesses) const {
     if (!waits) return differ;
     return engine_.group().TellIfRefused(first.call, std::move(differ), {});
   }
+  for (const Access& access : accesses.local()) {
+    if (access.refused.ok()) continue;
+    if (!waits) return access.refused;
+    return engine_.group().TellIfRefused(first.call, access.refused, {});
+  }
   return absl::OkStatus();
 }
 
@@ -116,8 +121,10 @@ absl::StatusOr<Value> Replica::ReadAggregated(const Variable& variable) {
 absl::Status Replica::Write(Assignment how, const Variable& variable,
                             const Value& value) {
   VariableStore& store = engine_.variables();
-  LOCKSTEP_RETURN_IF_ERROR(store.CheckWrite(variable, value));
+  LOCKSTEP_RETURN_IF_ERROR(store.CheckOwner(variable));
+  const absl::Status fits = store.CheckWrite(variable, value);
   if (store.IsForeign(variable)) {
+    LOCKSTEP_RETURN_IF_ERROR(fits);
     return Cross(engine_).Write(how, variable, ToDistributed(value));
   }
   // Without an aggregation a replica writes its own copy alone, as in
@@ -127,6 +134,7 @@ absl::Status Replica::Write(Assignment how, const Variable& variable,
                      (variable.aggregation() == Aggregation::kNone &&
                       !HasOneCopy(engine_.kind()));
   if (alone) {
+    LOCKSTEP_RETURN_IF_ERROR(fits);
     return store.Write(variable, store.CopyOfReplica(variable, local_), how,
                        value);
   }
@@ -136,7 +144,7 @@ absl::Status Replica::Write(Assignment how, const Variable& variable,
         LOCKSTEP_RETURN_IF_ERROR(CheckAlike(accesses));
         return cross.AssignAggregated(how, variable, all);
       },
-      Access{CallOf(how, variable), variable, Reduces(variable)}, value);
+      Access{CallOf(how, variable), variable, Reduces(variable), fits}, value);
 }
 
 absl::Status Replica::Assign(const Variable& variable, const Value& value) {

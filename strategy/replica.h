@@ -141,12 +141,14 @@ class Replica {
   struct Access {
     std::string call;
     Variable variable;
-    bool waits = false;  // for the other workers
+    bool waits = false;         // for the other workers
+    absl::Status refused = {};  // why this replica's call cannot be made
   };
   // Where a replica's call waits for the other workers, an error fails theirs.
   //
   //   kInvalidArgument  replicas differ in the call or the variable; names both
   //                     calls
+  //   others            the first `refused` that is not OK
   absl::Status CheckAlike(const PerReplica<Access>& accesses) const;
 
   using Together = absl::FunctionRef<void(Cross&, absl::Span<void* const>)>;

@@ -45,7 +45,8 @@ typename ResultOfCall<F, A...>::Type Call(F& fn, A&&... args) {
 // The part of a result that Merge() returns to one of `replicas`: its component
 // of a wrapped value, or all of any other value.
 //
-//   kInvalidArgument  a PerReplica lacks a component for some replica
+//   kInvalidArgument  a PerReplica or an AtVariable lacks a component for some
+//                     replica
 template <class T>
 struct PartOf {
   using Type = absl::StatusOr<Component<T>>;
@@ -56,6 +57,12 @@ struct PartOf {
       if (result->local().size() < replicas) {
         return absl::InvalidArgumentError(
             "the result of a merge has fewer components than the worker has "
+            "replicas");
+      }
+    } else if constexpr (kIsWrapped<T> && requires { result->copies(); }) {
+      if (result->copies().size() != 1 && result->copies().size() < replicas) {
+        return absl::InvalidArgumentError(
+            "the result of a merge has fewer copies than the worker has "
             "replicas");
       }
     }

@@ -34,8 +34,15 @@ absl::StatusOr<std::unique_ptr<ServedVariables>> ServedVariables::Begin(
       new ServedVariables(store, variables, std::move(job)));
   LOCKSTEP_RETURN_IF_ERROR(served->TakeNext());
   // Last: after an error the strategy itself may still write the variables.
+  if (!served->pass_.has_value()) return served;
   for (const Variable& variable : variables) store.Serve(variable);
   return served;
+}
+
+ServedVariables::~ServedVariables() { EndServing(); }
+
+void ServedVariables::EndServing() const {
+  for (const Variable& variable : variables_) store_.EndServing(variable);
 }
 
 absl::Status ServedVariables::TakeNext() {
@@ -45,10 +52,15 @@ absl::Status ServedVariables::TakeNext() {
   LOCKSTEP_ASSIGN_OR_RETURN(pass_, job_->Next());
   // At the end the last pass may be older than the last step, which a worker
   // whose pass came too late has not computed.
-  if (!pass_.has_value() && !job_->has_last_values()) return absl::OkStatus();
+  if (!pass_.has_value() && !job_->has_last_values()) {
+    EndServing();
+    return absl::OkStatus();
+  }
   for (size_t i = 0; i < variables_.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(store_.WriteServed(variables_[i], job_->value(i)));
   }
+  // The program may now write the values of a checkpoint, to evaluate it.
+  if (!pass_.has_value()) EndServing();
   return absl::OkStatus();
 }
 

@@ -32,12 +32,16 @@ class ServedVariables {
 
   // Takes the first pass of the job and writes its values to the copies. From
   // then on the strategy's own writes to the variables return
-  // kFailedPrecondition.
+  // kFailedPrecondition, until training is over or this object is destroyed.
   //
   // Errors: as TrainingJob::Next()
   static absl::StatusOr<std::unique_ptr<ServedVariables>> Begin(
       VariableStore& store, const std::vector<Variable>& variables,
       std::unique_ptr<TrainingJob> job);
+
+  ~ServedVariables();
+  ServedVariables(const ServedVariables&) = delete;
+  ServedVariables& operator=(const ServedVariables&) = delete;
 
   // The pass whose gradients the next Push() must hand in. Absent once training
   // is over: the copies then have the values with which it has ended. If the
@@ -77,6 +81,7 @@ class ServedVariables {
                   std::unique_ptr<TrainingJob> job)
       : store_(store), variables_(variables), job_(std::move(job)) {}
   absl::Status TakeNext();
+  void EndServing() const;
 
   VariableStore& store_;
   const std::vector<Variable> variables_;

@@ -13,38 +13,13 @@
 #include "server/update/optimizer.h"
 #include "server/update/slots.h"
 #include "server/update/sparse_optimizer.h"
+#include "strategy/gradients.h"
 
 namespace lockstep::strategy {
 namespace {
 
 // DType and ElementType number the floating-point types alike.
 DType DTypeOf(ElementType type) { return static_cast<DType>(type); }
-
-// The shape of a gradient's rows must be the variable's.
-absl::Status CheckGradient(const Leaf& gradient, const Variable& variable) {
-  const Value* dense = std::get_if<Value>(&gradient);
-  bool fits = false;
-  if (dense != nullptr) {
-    fits =
-        dense->type() == variable.type() && dense->shape() == variable.shape();
-  } else {
-    const Slices& slices = std::get<Slices>(gradient);
-    std::vector<int64_t> shape = variable.shape();
-    if (!shape.empty()) {
-      shape[0] = static_cast<int64_t>(slices.indices.size());
-      fits = slices.values.type() == variable.type() &&
-             slices.values.shape() == shape &&
-             std::all_of(slices.indices.begin(), slices.indices.end(),
-                         [&](int64_t index) {
-                           return index >= 0 && index < variable.shape()[0];
-                         });
-    }
-  }
-  if (fits) return CheckLeaf(gradient);
-  return absl::InvalidArgumentError(
-      absl::StrCat("the gradient of \"", variable.name(), "\" is ",
-                   DescriptionOf(gradient), ", which does not fit it"));
-}
 
 // Whether the optimizer's weight decay applies to the variable.
 bool Decays(const OptimizerConfig& optimizer, const Variable& variable) {
@@ -165,7 +140,7 @@ absl::Status TrainedBy::SetLearningRate(double rate) {
 }
 
 absl::StatusOr<std::vector<GradientAndVariable>> TrainedBy::Pair(
-    LossAndGradients made) const {
+    LossAndGradients made, const std::optional<Value>& grad_loss) const {
   if (made.gradients.size() != variables_.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a pass has ",
@@ -175,7 +150,12 @@ absl::StatusOr<std::vector<GradientAndVariable>> TrainedBy::Pair(
   }
   std::vector<GradientAndVariable> pairs;
   for (size_t i = 0; i < variables_.size(); ++i) {
-    pairs.push_back({std::move(made.gradients[i]), variables_[i]});
+    std::optional<Leaf>& gradient = made.gradients[i];
+    if (gradient.has_value() && grad_loss.has_value()) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          MultiplyBy(*grad_loss, variables_[i].name(), *gradient));
+    }
+    pairs.push_back({std::move(gradient), variables_[i]});
   }
   return pairs;
 }

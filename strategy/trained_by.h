@@ -89,17 +89,22 @@ class TrainedBy {
 
   // Calls pass(replica, variables), which must return a
   // StatusOr<LossAndGradients>, and pairs its gradients with their variables.
+  // `grad_loss`, a scalar, is the gradient of the loss itself: each gradient is
+  // multiplied by it. TensorFlow begins its backward pass with it instead,
+  // which may round differently. Absent: 1.
   //
   //   kInvalidArgument  `pass` returned another number of gradients than
-  //                     variables()
+  //                     variables(); `grad_loss` is no scalar, or has another
+  //                     type than a gradient
   //   others            of `pass`
   template <class F>
-  absl::StatusOr<std::vector<GradientAndVariable>> Compute(Replica& replica,
-                                                           F pass) {
+  absl::StatusOr<std::vector<GradientAndVariable>> Compute(
+      Replica& replica, F pass,
+      const std::optional<Value>& grad_loss = std::nullopt) {
     absl::StatusOr<LossAndGradients> made =
         pass(replica, absl::MakeConstSpan(variables_));
     if (!made.ok()) return made.status();
-    return Pair(*std::move(made));
+    return Pair(*std::move(made), grad_loss);
   }
 
   // Reduces the gradients of all replicas and updates all copies. A variable
@@ -119,14 +124,17 @@ class TrainedBy {
   absl::Status Apply(Replica& replica,
                      std::vector<GradientAndVariable> gradients);
 
-  // Compute() and Apply(). Returns the replica's loss.
+  // Compute() and Apply(). Returns the replica's loss, which `grad_loss` leaves
+  // as it is.
   template <class F>
-  absl::StatusOr<Value> Minimize(Replica& replica, F pass) {
+  absl::StatusOr<Value> Minimize(
+      Replica& replica, F pass,
+      const std::optional<Value>& grad_loss = std::nullopt) {
     absl::StatusOr<LossAndGradients> made =
         pass(replica, absl::MakeConstSpan(variables_));
     if (!made.ok()) return made.status();
     Value loss = made->loss;
-    auto pairs = Pair(*std::move(made));
+    auto pairs = Pair(*std::move(made), grad_loss);
     if (!pairs.ok()) return pairs.status();
     absl::Status applied = Apply(replica, *std::move(pairs), loss);
     if (!applied.ok()) return applied;
@@ -196,7 +204,7 @@ class TrainedBy {
                                    const TrainedByOptions& options,
                                    const std::vector<Variable>& variables);
   absl::StatusOr<std::vector<GradientAndVariable>> Pair(
-      LossAndGradients made) const;
+      LossAndGradients made, const std::optional<Value>& grad_loss) const;
   absl::Status Check(const All& all) const;
   absl::Status Apply(Replica& replica,
                      std::vector<GradientAndVariable> gradients, Value loss);

@@ -6,6 +6,29 @@
 #include "common/base/status_macros.h"
 
 namespace lockstep {
+namespace {
+
+// OK if the first leaf has the number of the leaves for each member, and these
+// follow it.
+absl::Status CheckCounts(const std::vector<Leaf>& parcel, int members) {
+  const Value* counts =
+      parcel.empty() ? nullptr : std::get_if<Value>(&parcel[0]);
+  if (counts != nullptr && counts->type() == ElementType::kInt64 &&
+      counts->size() == static_cast<size_t>(members)) {
+    size_t left = parcel.size() - 1;
+    bool fits = true;
+    for (const int64_t count : counts->Elements<int64_t>()) {
+      fits = fits && count >= 0 && static_cast<uint64_t>(count) <= left;
+      if (fits) left -= static_cast<size_t>(count);
+    }
+    if (fits && left == 0) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "a member sent leaves that Scatter() does not send; all members must "
+      "make the same call");
+}
+
+}  // namespace
 
 absl::Status CheckScatter(const Collective& group,
                           const std::vector<std::vector<Leaf>>& for_member) {
@@ -40,10 +63,14 @@ absl::StatusOr<std::vector<Parcel>> Collective::Scatter(
     for (Leaf& leaf : leaves) all.push_back(std::move(leaf));
   }
   all[0] = Value::Of(ElementType::kInt64, {members()}, counts);
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Parcel> parcels,
-                            Exchange(description, std::move(all)));
+  // Another description than that of an Exchange(), whose leaves have no
+  // counts.
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::vector<Parcel> parcels,
+      Exchange(absl::StrCat("scatter: ", description), std::move(all)));
   std::vector<Parcel> mine;
   for (const Parcel& parcel : parcels) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckCounts(*parcel, members()));
     const auto numbers = std::get<Value>(parcel->front()).Elements<int64_t>();
     auto begin = parcel->begin() + 1;
     for (int r = 0; r < rank(); ++r) begin += numbers[static_cast<size_t>(r)];

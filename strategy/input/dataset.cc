@@ -16,11 +16,32 @@ absl::Status AtLeast(const char* name, int64_t value, int64_t least) {
       absl::StrCat(name, " is ", value, ", but must be at least ", least));
 }
 
+absl::Status CheckShard(int64_t count, int64_t index) {
+  absl::Status fits = AtLeast("the number of shards", count, 1);
+  // Update() keeps the first error.
+  fits.Update(AtLeast("the index of a shard", index, 0));
+  if (index >= count) {
+    fits.Update(absl::InvalidArgumentError(
+        absl::StrCat("the number of shards is ", count, ", but must be above ",
+                     index, ", the index of one")));
+  }
+  return fits;
+}
+
+// Returns an error for a function that cannot be called.
+template <typename Function>
+absl::Status CheckGiven(const char* name, const Function& function) {
+  if (function != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the function ", name, " is null; pass one"));
+}
+
 // Returns a function of the program so that one thread at a time is in it: the
 // thread of a prefetch may be, while another asks for Like().
 template <typename Argument>
 std::function<absl::StatusOr<Element>(Argument)> OneAtATime(
     std::function<absl::StatusOr<Element>(Argument)> function) {
+  if (function == nullptr) return function;
   return [function = std::move(function), mutex = std::make_shared<Mutex>()](
              Argument argument) -> absl::StatusOr<Element> {
     MutexLock lock(*mutex);
@@ -38,10 +59,11 @@ Dataset Dataset::Counted(int64_t count,
   step.like =
       [count, make, like = std::move(like)](
           std::optional<Element>) -> absl::StatusOr<std::optional<Element>> {
-    if (like.has_value() || count <= 0) return like;
+    if (like.has_value() || count <= 0 || make == nullptr) return like;
     return make(0);
   };
   step.mistake = AtLeast("the number of elements", count, 0);
+  step.mistake.Update(CheckGiven("make", make));
   step.open = [count, make = std::move(make)](const Opener&) -> StreamOr {
     return CountedStream(count, make);
   };
@@ -61,6 +83,8 @@ Dataset Dataset::FromFiles(std::vector<std::string> files, FileOpener open,
   step.like = [like = std::move(like)](std::optional<Element>)
       -> absl::StatusOr<std::optional<Element>> { return like; };
   step.mistake = AtLeast("cycle", cycle, 1);
+  step.mistake.Update(CheckGiven("open", open));
+  step.reads_files = true;
   step.files = files;
   step.open_file = open;
   step.cycle = cycle;
@@ -109,19 +133,12 @@ Dataset Dataset::Repeat(std::optional<int64_t> times) const {
 }
 
 Dataset Dataset::Shard(int64_t count, int64_t index) const {
-  absl::Status mistake = AtLeast("the number of shards", count, 1);
-  // Update() keeps the first error.
-  mistake.Update(AtLeast("the index of a shard", index, 0));
-  if (index >= count) {
-    mistake.Update(absl::InvalidArgumentError(
-        absl::StrCat("the number of shards is ", count, ", but must be above ",
-                     index, ", the index of one")));
-  }
-  return Then(
-      Kind::kOther, mistake, [count, index](const Opener& before) -> StreamOr {
-        LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
-        return SelectStream(std::move(input), index, count, std::nullopt);
-      });
+  return Then(Kind::kOther, CheckShard(count, index),
+              [count, index](const Opener& before) -> StreamOr {
+                LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+                return SelectStream(std::move(input), index, count,
+                                    std::nullopt);
+              });
 }
 
 Dataset Dataset::Take(int64_t count) const {
@@ -155,7 +172,7 @@ Dataset Dataset::Map(
   Step step = *Mapped(Kind::kMap, map).last_;
   step.like = [map](std::optional<Element> element)
       -> absl::StatusOr<std::optional<Element>> {
-    if (!element.has_value()) return element;
+    if (!element.has_value() || map == nullptr) return std::nullopt;
     return map(*std::move(element));
   };
   return Dataset(std::make_shared<const Step>(std::move(step)));
@@ -167,7 +184,7 @@ Dataset Dataset::MapBatches(
   Step step = *Mapped(Kind::kMapBatches, map).last_;
   step.like = [map = std::move(map)](std::optional<Element> element)
       -> absl::StatusOr<std::optional<Element>> {
-    if (!element.has_value()) return element;
+    if (!element.has_value() || map == nullptr) return std::nullopt;
     LOCKSTEP_ASSIGN_OR_RETURN(const Element made, map(*std::move(element)));
     return EmptyLike(made);
   };
@@ -177,21 +194,22 @@ Dataset Dataset::MapBatches(
 Dataset Dataset::Mapped(
     Kind kind,
     const std::function<absl::StatusOr<Element>(Element)>& map) const {
-  return Then(kind, absl::OkStatus(), [map](const Opener& before) -> StreamOr {
-    LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
-    return ChangeStream(
-        std::move(input),
-        [map](Element element) -> absl::StatusOr<std::optional<Element>> {
-          LOCKSTEP_ASSIGN_OR_RETURN(Element made, map(std::move(element)));
-          return std::optional<Element>(std::move(made));
-        });
-  });
+  return Then(
+      kind, CheckGiven("map", map), [map](const Opener& before) -> StreamOr {
+        LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
+        return ChangeStream(
+            std::move(input),
+            [map](Element element) -> absl::StatusOr<std::optional<Element>> {
+              LOCKSTEP_ASSIGN_OR_RETURN(Element made, map(std::move(element)));
+              return std::optional<Element>(std::move(made));
+            });
+      });
 }
 
 Dataset Dataset::Filter(
     std::function<absl::StatusOr<bool>(const Element&)> keep) const {
   return Then(
-      Kind::kOther, absl::OkStatus(),
+      Kind::kOther, CheckGiven("keep", keep),
       [keep = std::move(keep)](const Opener& before) -> StreamOr {
         LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
         return ChangeStream(
@@ -260,7 +278,7 @@ std::optional<Element> Dataset::Like() const {
 bool Dataset::ReadsFiles() const {
   const Step* step = last_.get();
   while (step->before != nullptr) step = step->before.get();
-  return step->open_file != nullptr;
+  return step->reads_files;
 }
 
 std::shared_ptr<const Dataset::Step> Dataset::WithSource(
@@ -277,6 +295,7 @@ std::shared_ptr<const Dataset::Step> Dataset::WithSource(
 
 absl::StatusOr<Dataset> Dataset::ShardFiles(int64_t count,
                                             int64_t index) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckShard(count, index));
   if (!ReadsFiles()) {
     return absl::NotFoundError(
         "the data set reads no files, so they cannot be shared out; use the "
@@ -311,7 +330,7 @@ StreamOr Dataset::OpenStep(const std::shared_ptr<const Step>& step) {
       [earlier = step->before]() -> StreamOr { return OpenStep(earlier); });
 }
 
-StreamOr Dataset::Open() const {
+absl::Status Dataset::Check() const {
   // Here and not in OpenStep(): Repeat() opens the steps before it with its
   // first element only.
   std::vector<const Step*> steps;
@@ -322,6 +341,11 @@ StreamOr Dataset::Open() const {
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     LOCKSTEP_RETURN_IF_ERROR((*step)->mistake);
   }
+  return absl::OkStatus();
+}
+
+StreamOr Dataset::Open() const {
+  LOCKSTEP_RETURN_IF_ERROR(Check());
   return OpenStep(last_);
 }
 

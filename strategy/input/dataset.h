@@ -79,12 +79,15 @@ class Dataset {
   // Returns the same steps over files index, index + count, ... alone. If there
   // are fewer files than `count`, reading the first element fails.
   //
-  //   kNotFound  the elements do not come from files
+  //   kInvalidArgument  `count` is below 1, or `index` is not below `count`
+  //   kNotFound         the elements do not come from files
   absl::StatusOr<Dataset> ShardFiles(int64_t count, int64_t index) const;
 
-  // Begins to read.
+  // OK if Open() would succeed. Reads nothing.
   //
   //   kInvalidArgument  a step has an impossible argument
+  absl::Status Check() const;
+  // Begins to read. Errors: those of Check().
   StreamOr Open() const;
 
  private:
@@ -101,6 +104,7 @@ class Dataset {
         std::optional<Element>)>
         like;
     // For a source that reads files.
+    bool reads_files = false;
     std::vector<std::string> files;
     FileOpener open_file;
     int cycle = 1;

@@ -113,10 +113,53 @@ class EqualPieces final : public ElementStream {
   std::deque<Element> pieces_;
 };
 
+AutoShardPolicy PolicyFor(const Dataset& dataset, AutoShardPolicy policy) {
+  if (policy != AutoShardPolicy::kAuto) return policy;
+  return dataset.ReadsFiles() ? AutoShardPolicy::kFile : AutoShardPolicy::kData;
+}
+
+// Returns the part of the data set that the worker reads, which can be opened.
+// `policy` must not be kAuto.
+absl::StatusOr<Dataset> PartOfWorker(const Dataset& dataset,
+                                     AutoShardPolicy policy,
+                                     const InputContext& context) {
+  LOCKSTEP_RETURN_IF_ERROR(context.Check());
+  Dataset mine = dataset;
+  if (policy == AutoShardPolicy::kFile && context.num_input_pipelines > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(mine,
+                              dataset.ShardFiles(context.num_input_pipelines,
+                                                 context.input_pipeline_id));
+  }
+  if (context.num_replicas_in_sync > 1 && !dataset.IsBatched()) {
+    return absl::InvalidArgumentError(
+        "the data set has no Batch(): give it one, of the examples of a step "
+        "of all replicas, which are then divided among them; if its elements "
+        "are batches already, follow Batch(1) by a MapBatches() that takes the "
+        "new first axis away");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(mine.Check());
+  return mine;
+}
+
 }  // namespace
+
+absl::Status InputContext::Check() const {
+  const bool counts = num_input_pipelines >= 1 && num_replicas_in_sync >= 1;
+  if (counts && input_pipeline_id >= 0 &&
+      input_pipeline_id < num_input_pipelines &&
+      num_replicas_in_sync % num_input_pipelines == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the input context has pipeline ", input_pipeline_id, " of ",
+      num_input_pipelines, " for ", num_replicas_in_sync,
+      " replicas; there must be at least 1 of each, pipelines count from 0, "
+      "and each must feed as many replicas"));
+}
 
 absl::StatusOr<int64_t> InputContext::PerReplicaBatchSize(
     int64_t global_batch) const {
+  LOCKSTEP_RETURN_IF_ERROR(Check());
   if (global_batch % num_replicas_in_sync == 0) {
     return global_batch / num_replicas_in_sync;
   }
@@ -125,8 +168,18 @@ absl::StatusOr<int64_t> InputContext::PerReplicaBatchSize(
       num_replicas_in_sync, ", the number of replicas"));
 }
 
-std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
-                                         int replicas, int worker) {
+absl::StatusOr<std::vector<int64_t>> BatchSizesForWorker(int64_t global_batch,
+                                                         int workers,
+                                                         int replicas,
+                                                         int worker) {
+  if (workers < 1 || replicas < 1 || worker < 0 || worker >= workers ||
+      global_batch < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "worker ", worker, " of ", workers, " with ", replicas,
+        " replicas each and a batch of ", global_batch,
+        "; workers count from 0, there must be at least one worker and replica,"
+        " and no batch is negative"));
+  }
   const int64_t count = int64_t{workers} * replicas;
   std::vector<int64_t> sizes(static_cast<size_t>(count), global_batch / count);
   for (int64_t i = 0; i < global_batch % count; ++i) {
@@ -148,36 +201,29 @@ std::optional<Element> EmptyPiece(const Dataset& dataset) {
   return piece.ok() ? std::optional(*std::move(piece)) : std::nullopt;
 }
 
+absl::Status CheckPieces(const Dataset& dataset, AutoShardPolicy policy,
+                         const InputContext& context) {
+  return PartOfWorker(dataset, PolicyFor(dataset, policy), context).status();
+}
+
 StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
                     const InputContext& context) {
   const int workers = context.num_input_pipelines;
   const int count = context.num_replicas_in_sync;
-  if (policy == AutoShardPolicy::kAuto) {
-    policy =
-        dataset.ReadsFiles() ? AutoShardPolicy::kFile : AutoShardPolicy::kData;
-  }
-  Dataset mine = dataset;
-  if (policy == AutoShardPolicy::kFile && workers > 1) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        mine, dataset.ShardFiles(workers, context.input_pipeline_id));
-  }
-  if (count > 1 && !dataset.IsBatched()) {
-    return absl::InvalidArgumentError(
-        "the data set has no Batch(): give it one, of the examples of a step "
-        "of all replicas, which are then divided among them; if its elements "
-        "are batches already, follow Batch(1) by a MapBatches() that takes the "
-        "new first axis away");
-  }
+  policy = PolicyFor(dataset, policy);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Dataset mine,
+                            PartOfWorker(dataset, policy, context));
   LOCKSTEP_ASSIGN_OR_RETURN(auto stream, mine.Open());
   if (count == 1) return stream;
   const std::optional<int64_t> size = dataset.BatchSize();
   // TensorFlow cuts equal pieces under kData also with one worker.
   if (size.has_value() && policy != AutoShardPolicy::kData) {
-    return std::make_unique<CutStream>(
-        std::move(stream),
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        std::vector<int64_t> sizes,
         BatchSizesForWorker(*size, workers, count / workers,
-                            context.input_pipeline_id),
-        dataset);
+                            context.input_pipeline_id));
+    return std::make_unique<CutStream>(std::move(stream), std::move(sizes),
+                                       dataset);
   }
   auto pieces = std::make_unique<EqualPieces>(std::move(stream), count);
   if (policy != AutoShardPolicy::kData || workers == 1) return pieces;

@@ -25,9 +25,13 @@ struct InputContext {
   int input_pipeline_id = 0;
   int num_replicas_in_sync = 1;
 
+  //   kInvalidArgument  a number is below 1; the id is not that of a pipeline;
+  //                     pipelines have different numbers of replicas
+  absl::Status Check() const;
+
   // Returns `global_batch` divided by the number of replicas.
   //
-  //   kInvalidArgument  the division has a remainder
+  //   kInvalidArgument  the division has a remainder; as Check()
   absl::StatusOr<int64_t> PerReplicaBatchSize(int64_t global_batch) const;
 };
 
@@ -36,8 +40,13 @@ struct InputContext {
 // G mod N sizes are G / N + 1, the others G / N; the list is then rotated left
 // by worker * replicas. So the pieces of one step have G examples on all
 // workers together.
-std::vector<int64_t> BatchSizesForWorker(int64_t global_batch, int workers,
-                                         int replicas, int worker);
+//
+//   kInvalidArgument  `workers` or `replicas` is below 1, `worker` is not below
+//                     `workers`, or `global_batch` is negative
+absl::StatusOr<std::vector<int64_t>> BatchSizesForWorker(int64_t global_batch,
+                                                         int workers,
+                                                         int replicas,
+                                                         int worker);
 
 // Returns a piece of no examples; nullopt if Dataset::Like() is unknown.
 std::optional<Element> EmptyPiece(const Dataset& dataset);
@@ -59,8 +68,12 @@ std::optional<Element> EmptyPiece(const Dataset& dataset);
 //                     the first axis of its elements, which of examples that
 //                     were never batched is one of their features
 //   kNotFound         the policy is kFile, and the data set reads no files
+//   and the errors of Dataset::Open() and InputContext::Check()
 StreamOr OpenPieces(const Dataset& dataset, AutoShardPolicy policy,
                     const InputContext& context);
+// OK if OpenPieces() would succeed. Reads nothing.
+absl::Status CheckPieces(const Dataset& dataset, AutoShardPolicy policy,
+                         const InputContext& context);
 
 }  // namespace lockstep::strategy
 

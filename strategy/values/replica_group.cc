@@ -141,17 +141,15 @@ absl::Status ReplicaGroup::Check(ReduceOp op, Toward toward,
   return absl::OkStatus();
 }
 
-std::optional<Leaf> ReplicaGroup::Alone(ReduceOp op,
-                                        const Distributed& value) const {
+bool ReplicaGroup::IsAlone(ReduceOp op, const Distributed& value) const {
   if (options_.kind == Kind::kDefault || options_.kind == Kind::kOneDevice) {
-    return value.local[0];
+    return true;
   }
-  const bool mean = op == ReduceOp::kMean;
-  if (value.form == Form::kMirrored && !HasOneCopy(options_.kind) && mean) {
-    return value.local[0];
+  if (value.form == Form::kMirrored && !HasOneCopy(options_.kind) &&
+      op == ReduceOp::kMean) {
+    return true;
   }
-  if (value.form == Form::kPlain && workers() == 1) return value.local[0];
-  return std::nullopt;
+  return value.form == Form::kPlain && workers() == 1;
 }
 
 absl::StatusOr<std::vector<std::vector<Leaf>>> ReplicaGroup::ByRank(
@@ -316,8 +314,14 @@ absl::Status ReplicaGroup::TellIfRefused(
 absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
     ReduceOp op, Toward toward, absl::Span<const Distributed> values,
     const CommunicationOptions& options) const {
-  LOCKSTEP_RETURN_IF_ERROR(options.Validate());
-  LOCKSTEP_RETURN_IF_ERROR(Check(op, toward, values));
+  absl::Status valid = options.Validate();
+  valid.Update(Check(op, toward, values));
+  // Without an exchange the other workers do not wait for this one.
+  const bool waits = std::any_of(
+      values.begin(), values.end(),
+      [&](const Distributed& value) { return !IsAlone(op, value); });
+  if (waits) valid = TellIfRefused(NameOfOp(op), std::move(valid), options);
+  LOCKSTEP_RETURN_IF_ERROR(valid);
   const ScopedTimeout timeout(workers_, options.GroupTimeout());
   std::vector<Leaf> results(values.size());
   std::vector<size_t> packed;
@@ -326,9 +330,9 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
   std::string batch = workers_ == nullptr ? "" : BatchOf(values);
   for (size_t i = 0; i < values.size(); ++i) {
     const Distributed& value = values[i];
-    if (std::optional<Leaf> alone = Alone(op, value)) {
-      fit.Update(CheckLeaf(*alone));
-      results[i] = *std::move(alone);
+    if (IsAlone(op, value)) {
+      fit.Update(CheckLeaf(value.local[0]));
+      results[i] = value.local[0];
     } else if (IsSparse(value)) {
       LOCKSTEP_ASSIGN_OR_RETURN(
           results[i], ReduceSparse(op, value, std::exchange(batch, "")));
@@ -361,18 +365,12 @@ absl::StatusOr<std::vector<Leaf>> ReplicaGroup::Reduce(
   return results;
 }
 
-absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
+absl::StatusOr<ReplicaGroup::AlongAxes> ReplicaGroup::SumAlongAxes(
     ReduceOp op, const Distributed& value,
     absl::Span<const int64_t> axes) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
-  if (axes.empty() || IsSparse(value)) {
-    if (!axes.empty()) {
-      return absl::InvalidArgumentError("slices have no axes to reduce along");
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Leaf> reduced,
-                              Reduce(op, Toward::kPlace, {&value, 1}));
-    if (const Value* dense = std::get_if<Value>(&reduced[0])) return *dense;
-    return ToDense(std::get<Slices>(reduced[0]));
+  if (IsSparse(value)) {
+    return absl::InvalidArgumentError("slices have no axes to reduce along");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> named,
                             Descending(axes, std::get<Value>(value.local[0])));
@@ -383,8 +381,8 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
       value.label.empty() ? "" : " for ", value.label);
   // Each replica sums its own along the axes, and counts: the mean of the
   // replicas' means would give a short batch too much weight.
-  Distributed sums{Form::kPerReplica, {}, label};
-  Distributed counts{Form::kPerReplica, {}, label};
+  AlongAxes along{{Form::kPerReplica, {}, label},
+                  {Form::kPerReplica, {}, label}};
   for (size_t r = 0; r < static_cast<size_t>(local()); ++r) {
     const auto* mine =
         std::get_if<Value>(&value.local[value.local.size() == 1 ? 0 : r]);
@@ -400,16 +398,32 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
       count *= mine->shape()[static_cast<size_t>(axis)];
       LOCKSTEP_ASSIGN_OR_RETURN(sum, SumAlong(sum, axis));
     }
-    sums.local.emplace_back(std::move(sum));
-    counts.local.emplace_back(
+    along.sums.local.emplace_back(std::move(sum));
+    along.counts.local.emplace_back(
         Value::Of<int64_t>(ElementType::kInt64, {}, {count}));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Leaf> total,
-                            Reduce(ReduceOp::kSum, Toward::kPlace, {&sums, 1}));
+  return along;
+}
+
+absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
+    ReduceOp op, const Distributed& value,
+    absl::Span<const int64_t> axes) const {
+  if (axes.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Leaf> reduced,
+                              Reduce(op, Toward::kPlace, {&value, 1}));
+    if (const Value* dense = std::get_if<Value>(&reduced[0])) return *dense;
+    return ToDense(std::get<Slices>(reduced[0]));
+  }
+  const absl::StatusOr<AlongAxes> along = SumAlongAxes(op, value, axes);
+  LOCKSTEP_RETURN_IF_ERROR(TellIfRefused(
+      absl::StrCat(NameOfOp(op), " along axes"), along.status(), {}));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::vector<Leaf> total,
+      Reduce(ReduceOp::kSum, Toward::kPlace, {&along->sums, 1}));
   if (op == ReduceOp::kSum) return std::get<Value>(total[0]);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<Leaf> count,
-      Reduce(ReduceOp::kSum, Toward::kPlace, {&counts, 1}));
+      Reduce(ReduceOp::kSum, Toward::kPlace, {&along->counts, 1}));
   return Mean(
       std::get<Value>(total[0]),
       static_cast<double>(std::get<Value>(count[0]).Elements<int64_t>()[0]));
@@ -418,8 +432,9 @@ absl::StatusOr<Value> ReplicaGroup::ReduceAlong(
 absl::StatusOr<Leaf> ReplicaGroup::Gather(
     const Distributed& value, int64_t axis,
     const CommunicationOptions& options) const {
-  LOCKSTEP_RETURN_IF_ERROR(options.Validate());
-  LOCKSTEP_RETURN_IF_ERROR(CheckComponents(value));
+  absl::Status valid = options.Validate();
+  valid.Update(CheckComponents(value));
+  LOCKSTEP_RETURN_IF_ERROR(TellIfRefused("gather", std::move(valid), options));
   const ScopedTimeout timeout(workers_, options.GroupTimeout());
   const bool one = options_.kind == Kind::kDefault ||
                    options_.kind == Kind::kOneDevice || replicas() == 1 ||

@@ -67,10 +67,10 @@ class ReplicaGroup {
   // Returns the reduced values in the order of `values`.
   //
   //   kInvalidArgument  the values of the replicas differ in type or shape, or
-  //                     some are slices; as CheckComponents(); a sum is refused
-  //                     (see above); a pack has values of several types; int32
-  //                     (see StrategyOptions::order); workers reduce other
-  //                     values: no worker has a result
+  //                     only some of them are slices; as CheckComponents(); a
+  //                     sum is refused (see above); a pack has values of
+  //                     several types; int32 (see StrategyOptions::order);
+  //                     workers reduce other values: no worker has a result
   //   others            as Collective::Exchange()
   absl::StatusOr<std::vector<Leaf>> Reduce(
       ReduceOp op, Toward toward, absl::Span<const Distributed> values,
@@ -78,9 +78,11 @@ class ReplicaGroup {
 
   // Reduces over the replicas and along `axes`. A mean divides by the number of
   // elements along the axes on all replicas, so short batches weigh less.
-  // Negative axes count from the end. The result lacks the axes.
+  // Negative axes count from the end. The result lacks the axes. Without axes,
+  // slices are reduced and made dense, for which they need a dense shape;
+  // TensorFlow returns slices.
   //
-  //   kInvalidArgument  also: an axis twice or out of range; slices
+  //   kInvalidArgument  also: an axis twice or out of range; slices with axes
   absl::StatusOr<Value> ReduceAlong(ReduceOp op, const Distributed& value,
                                     absl::Span<const int64_t> axes) const;
 
@@ -111,8 +113,9 @@ class ReplicaGroup {
   bool Rings(Toward toward, ElementType type) const;
   absl::Status Check(ReduceOp op, Toward toward,
                      absl::Span<const Distributed> values) const;
-  // Returns the value unchanged if there is nothing to add to it.
-  std::optional<Leaf> Alone(ReduceOp op, const Distributed& value) const;
+  // True if there is nothing to add to the value, whose first component is the
+  // result.
+  bool IsAlone(ReduceOp op, const Distributed& value) const;
   // Returns result[r][i]: value i of rank r, among the replicas (for plain
   // values: the workers) of the group.
   absl::StatusOr<std::vector<std::vector<Leaf>>> ByRank(
@@ -127,6 +130,13 @@ class ReplicaGroup {
   absl::StatusOr<std::vector<Value>> ReduceDense(
       ReduceOp op, Toward toward, absl::Span<const Distributed* const> values,
       std::optional<int64_t> bytes_per_pack, const std::string& batch) const;
+  // Each replica's sums along axes, and the elements in each of them.
+  struct AlongAxes {
+    Distributed sums;
+    Distributed counts;
+  };
+  absl::StatusOr<AlongAxes> SumAlongAxes(ReduceOp op, const Distributed& value,
+                                         absl::Span<const int64_t> axes) const;
   absl::StatusOr<Slices> ReduceSparse(ReduceOp op, const Distributed& value,
                                       const std::string& batch) const;
 

@@ -228,6 +228,10 @@ void VariableStore::Serve(const Variable& variable) const {
   variable.state_->served = true;
 }
 
+void VariableStore::EndServing(const Variable& variable) const {
+  variable.state_->served = false;
+}
+
 absl::Status VariableStore::WriteServed(
     const Variable& variable, absl::Span<const std::byte> bytes) const {
   // Not by Write(), which refuses variables that lie on servers.

@@ -89,6 +89,8 @@ class VariableStore {
   // Makes CheckNotServed() fail for the variable: the servers of a job hold its
   // values, and only WriteServed() may write them.
   void Serve(const Variable& variable) const;
+  // Ends the effect of Serve(). The copies keep their values.
+  void EndServing(const Variable& variable) const;
   //   kFailedPrecondition  Serve() was called for the variable
   absl::Status CheckNotServed(const Variable& variable) const;
   // Writes values from servers to all copies. `bytes` must be the elements of

@@ -85,6 +85,10 @@ TEST_F(CrossTest, AnArgumentMustHaveAComponentForEachReplica) {
   EXPECT_THAT(strategy_->Run([](Replica&, const Value&) {},
                              PerReplica<Value>({Number(1)}, 0)),
               StatusIs(kInvalid, HasSubstr("fewer components")));
+  // Its placement has three devices, but not as many copies.
+  const AtVariable<Value> torn({{"a", "b", "c"}}, std::vector<Value>{});
+  EXPECT_THAT(strategy_->Run([](Replica&, const Value&) {}, torn),
+              StatusIs(kInvalid, HasSubstr("fewer components")));
 }
 
 TEST_F(CrossTest, ResultsOfFewerReplicasAreRefused) {

@@ -1,5 +1,6 @@
 #include "strategy/distributed_dataset.h"
 
+#include <atomic>
 #include <chrono>
 
 #include "common/base/mutex.h"
@@ -164,6 +165,30 @@ TEST_F(DistributedDatasetTest, PiecesAreReadAheadForEachReplica) {
   }
 }
 
+TEST_F(DistributedDatasetTest, DistributionAloneReadsNothing) {
+  std::atomic<int> made = 0;
+  const auto number = [&](int64_t i) -> absl::StatusOr<Element> {
+    ++made;
+    return Element{Value::Of<int64_t>(ElementType::kInt64, {}, {i})};
+  };
+  const Dataset numbers = Dataset::Counted(8, number).Batch(2).Prefetch(2);
+  for (const auto policy : {AutoShardPolicy::kOff, AutoShardPolicy::kData}) {
+    InputOptions options;
+    options.auto_shard = policy;
+    auto data = strategy_->Distribute(numbers, options);
+    ASSERT_TRUE(data.ok()) << data.status();
+  }
+  EXPECT_EQ(made, 0);
+}
+
+TEST_F(DistributedDatasetTest, AReplicaCannotTakeAStep) {
+  auto data = strategy_->Distribute(Dataset::Range(4).Batch(2)).value();
+  const auto taken = strategy_->Run(
+      [&](Replica&) -> absl::Status { return data.Next().status(); });
+  EXPECT_EQ(taken.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(RowsOf(*data.Next()), ElementsAre(Row{0}, Row{1}));
+}
+
 TEST_F(DistributedDatasetTest, ImpossibleOptionsAreRefused) {
   InputOptions options;
   options.replication = Replication::kPerReplica;
@@ -172,6 +197,10 @@ TEST_F(DistributedDatasetTest, ImpossibleOptionsAreRefused) {
   options = {};
   options.prefetch = -1;
   EXPECT_THAT(strategy_->Distribute(Dataset::Range(5).Batch(2), options),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(strategy_->DistributeFrom(nullptr, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(strategy_->Distribute(Dataset::Range(5).Batch(0)),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 

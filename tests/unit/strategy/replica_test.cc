@@ -403,6 +403,29 @@ TEST_F(ReplicaTest, ReplicasThatUseVariablesOtherwiseAreRefusedInAllWorkers) {
       "ReadAggregated(\"u\")");
 }
 
+// Else the other worker would wait for a sum that this one does not begin.
+TEST_F(ReplicaTest, AWriteThatOneReplicaCannotMakeFailsInAllWorkers) {
+  InTwoWorkers(2, [](Strategy& strategy, bool /*first*/) {
+    VariableOptions options;
+    options.name = "v";
+    options.initializer = Starting(Number(0));
+    options.aggregation = Aggregation::kSum;
+    const Variable v = strategy.Create(options).value();
+    EXPECT_THAT(strategy.Run([&](Replica& replica) {
+      return replica.Assign(
+          v, replica.id() == 3 ? Number(1).Reshaped({1}) : Number(1));
+    }),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("the new value float32 [1]")));
+    EXPECT_EQ(strategy.Read(v).value(), Number(0));
+    EXPECT_THAT(strategy.Run([&](Replica& replica) {
+      return replica.Assign(v, Number(1));
+    }),
+                IsOk());
+    EXPECT_EQ(strategy.Read(v).value(), Number(4));
+  });
+}
+
 // Nothing is exchanged, so the other worker has nothing to wait for.
 TEST_F(ReplicaTest, ReplicasThatDifferInACallOfTheirWorkerFailThereAlone) {
   InTwoWorkers(2, [](Strategy& strategy, bool first) {

@@ -29,6 +29,11 @@ TEST(ResultsTest, AReplicaGetsItsPartOfAWrappedResult) {
   EXPECT_THAT(PartOf<PerReplica<int>>::Take(each, 1, 2), IsOkAndHolds(4));
   EXPECT_THAT(PartOf<PerReplica<int>>::Take(each, 1, 3),
               StatusIs(absl::StatusCode::kInvalidArgument));
+  const absl::StatusOr<AtVariable<int>> copies =
+      AtVariable<int>({{"a", "b", "c"}}, std::vector<int>{3, 4});
+  EXPECT_THAT(PartOf<AtVariable<int>>::Take(copies, 1, 2), IsOkAndHolds(4));
+  EXPECT_THAT(PartOf<AtVariable<int>>::Take(copies, 1, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(PartOf<int>::Take(absl::StatusOr<int>(5), 1, 2), IsOkAndHolds(5));
   EXPECT_THAT(PartOf<void>::Take(absl::DataLossError(""), 1, 2),
               StatusIs(absl::StatusCode::kDataLoss));

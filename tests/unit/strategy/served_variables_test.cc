@@ -198,6 +198,21 @@ TEST_F(ServedVariablesTest, CopiesHaveTheValuesOfTheEnd) {
   EXPECT_THAT(CopiesOf(variables_[1]), ElementsAre(71, 71));
 }
 
+// As to evaluate a checkpoint in the program that has trained.
+TEST_F(ServedVariablesTest, AfterTrainingTheProgramWritesTheVariables) {
+  servers_.steps = {0};
+  ASSERT_THAT(Begin(), IsOk());
+  EXPECT_THAT(Minimize(1, 1), IsOk());
+  EXPECT_THAT(strategy_->Assign(variables_[0], Number(3)), IsOk());
+  EXPECT_THAT(CopiesOf(variables_[0]), ElementsAre(3, 3));
+}
+
+TEST_F(ServedVariablesTest, WithoutItsTrainingTheProgramWritesTheVariables) {
+  ASSERT_THAT(Begin(), IsOk());
+  trained_.reset();
+  EXPECT_THAT(strategy_->Assign(variables_[0], Number(3)), IsOk());
+}
+
 TEST_F(ServedVariablesTest, CopiesKeepTheirValuesIfTheEndHasNone) {
   servers_.steps = {0, 1};
   ASSERT_THAT(Begin(), IsOk());

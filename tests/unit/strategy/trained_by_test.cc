@@ -454,6 +454,23 @@ TEST_F(TrainedByTest, MinimizeTakesAGradientForEachChosenVariable) {
               StatusIs(kInvalid, HasSubstr("1 gradient for 2 variables")));
 }
 
+TEST_F(TrainedByTest, TheGradientOfTheLossMultipliesAllGradients) {
+  const auto trained = Train(OptimizerConfig::Kind::kGradientDescent);
+  const auto losses = strategy_->Run([&](Replica& replica) {
+    return trained->Minimize(
+        replica,
+        [&](Replica&,
+            absl::Span<const Variable>) -> absl::StatusOr<LossAndGradients> {
+          return LossAndGradients{Number(7), {Leaf(Number(1)), std::nullopt}};
+        },
+        Number(4));
+  });
+  ASSERT_THAT(losses, IsOk());
+  EXPECT_EQ(losses->At(0), Number(7));
+  EXPECT_THAT(CopiesOf(w_), ElementsAre(-1, -1));
+  EXPECT_THAT(CopiesOf(b_), ElementsAre(1, 1));
+}
+
 TEST_F(TrainedByTest, OnlyTrainableVariablesOfTheStrategyAreTrained) {
   const Variable read = Make(Synchronization::kOnRead, Aggregation::kSum);
   EXPECT_THAT(TrainedBy::Make(*strategy_, {}, {read}), StatusIs(kInvalid));

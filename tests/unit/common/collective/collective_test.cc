@@ -59,6 +59,17 @@ TEST(CollectiveTest, AScatterGivesEachMemberItsOwnParcel) {
                                  "group has 3")));
 }
 
+TEST(CollectiveTest, AScatterThatMeetsAnotherCallFailsAtBoth) {
+  const auto group = MakeLocalGroup(2, absl::Minutes(5));
+  std::thread other([&] {
+    EXPECT_THAT(group[1]->Exchange("x", {}).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  });
+  EXPECT_THAT(group[0]->Scatter("x", {{Value::Scalar(1)}, {}}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  other.join();
+}
+
 TEST(CollectiveTest, LeavesThatDoNotFitTheirShapeAreWithheld) {
   std::string description = "sum";
   std::vector<Leaf> leaves = {Value::Scalar(1)};

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <thread>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -76,6 +77,28 @@ TEST(DatasetTest, ImpossibleArgumentsAreReportedOnOpening) {
 
 std::vector<int64_t> ShapeOfLike(const Dataset& dataset) {
   return dataset.Like().value().at(0).shape();
+}
+
+TEST(DatasetTest, AMissingFunctionIsReportedAndNotCalled) {
+  const Dataset numbers = Dataset::Range(3);
+  for (const Dataset& data :
+       {Dataset::Counted(3, nullptr), numbers.Map(nullptr),
+        numbers.MapBatches(nullptr), numbers.Filter(nullptr),
+        Dataset::FromFiles({"a"}, nullptr)}) {
+    EXPECT_THAT(data.Check(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("is null")));
+    EXPECT_EQ(data.Like(), std::nullopt);
+  }
+}
+
+TEST(DatasetTest, FilesAreSharedOutAmongWorkersThatExist) {
+  const Dataset files = Dataset::FromFiles({"a", "b"}, nullptr);
+  EXPECT_TRUE(files.ReadsFiles());
+  for (const auto& [count, index] :
+       {std::pair<int, int>(0, 0), {-1, 0}, {2, 2}, {2, -1}}) {
+    EXPECT_THAT(files.ShardFiles(count, index).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
 }
 
 TEST(DatasetTest, DimensionsThatMayDifferAreZeroInLike) {

@@ -24,11 +24,16 @@ std::vector<Row> Pieces(const Dataset& dataset, AutoShardPolicy policy,
 
 // Cases 27 and 28 of the conformance list.
 TEST(RebatchTest, SizesAddUpToTheGlobalBatchAndRotate) {
-  EXPECT_THAT(BatchSizesForWorker(7, 2, 2, 0), ElementsAre(2, 2, 2, 1));
-  EXPECT_THAT(BatchSizesForWorker(7, 2, 2, 1), ElementsAre(2, 1, 2, 2));
-  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 0), ElementsAre(4, 3, 3));
-  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 1), ElementsAre(3, 3, 4));
-  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 2), ElementsAre(3, 4, 3));
+  EXPECT_THAT(BatchSizesForWorker(7, 2, 2, 0),
+              IsOkAndHolds(ElementsAre(2, 2, 2, 1)));
+  EXPECT_THAT(BatchSizesForWorker(7, 2, 2, 1),
+              IsOkAndHolds(ElementsAre(2, 1, 2, 2)));
+  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 0),
+              IsOkAndHolds(ElementsAre(4, 3, 3)));
+  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 1),
+              IsOkAndHolds(ElementsAre(3, 3, 4)));
+  EXPECT_THAT(BatchSizesForWorker(10, 3, 1, 2),
+              IsOkAndHolds(ElementsAre(3, 4, 3)));
 }
 
 // Case 29.
@@ -37,6 +42,24 @@ TEST(RebatchTest, ReplicasMustDivideTheGlobalBatch) {
   EXPECT_THAT(
       (InputContext{1, 0, 3}.PerReplicaBatchSize(10)),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("multiple of 3")));
+}
+
+TEST(RebatchTest, ImpossibleNumbersOfWorkersAreRefused) {
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(BatchSizesForWorker(8, 0, 1, 0).status(), refused);
+  EXPECT_THAT(BatchSizesForWorker(8, 1, 0, 0).status(), refused);
+  EXPECT_THAT(BatchSizesForWorker(8, 2, 1, 2).status(), refused);
+  EXPECT_THAT(BatchSizesForWorker(8, 2, 1, -1).status(), refused);
+  EXPECT_THAT(BatchSizesForWorker(-8, 2, 1, 0).status(), refused);
+  for (const InputContext& context :
+       {InputContext{1, 0, 0}, InputContext{0, 0, 1}, InputContext{2, 2, 2},
+        InputContext{2, -1, 2}, InputContext{2, 0, 3}}) {
+    EXPECT_THAT(context.PerReplicaBatchSize(8).status(), refused);
+    EXPECT_THAT(
+        OpenPieces(Dataset::Range(8).Batch(4), AutoShardPolicy::kOff, context)
+            .status(),
+        refused);
+  }
 }
 
 TEST(RebatchTest, AKnownSizeCutsTheStreamOfExamplesAnew) {

@@ -202,6 +202,42 @@ TEST(ReplicaGroupTest, WorkersThatReduceAlongOtherAxesAreRefused) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Else the worker whose call is right would wait for the other.
+TEST(ReplicaGroupTest, ACallThatOneWorkerCannotMakeFailsAtBoth) {
+  auto members = MakeLocalGroup(2, absl::Minutes(5));
+  std::vector<std::thread> threads;
+  for (auto& member : members) {
+    threads.emplace_back([&member] {
+      const ReplicaGroup group({Kind::kMultiWorkerMirrored, 1, {}},
+                               member.get());
+      const bool first = group.worker() == 0;
+      const Distributed row = Each({Row({1, 2})});
+      const Distributed none = Each({});
+      const auto refused = [&](const auto& result, const std::string& why) {
+        EXPECT_THAT(result, StatusIs(kInvalid, HasSubstr(why)));
+      };
+      CommunicationOptions negative;
+      negative.bytes_per_pack = -1;
+      const CommunicationOptions usual;
+      refused(group.Reduce(ReduceOp::kSum, Toward::kAll, {&row, 1},
+                           first ? usual : negative),
+              "bytes_per_pack is -1");
+      refused(
+          group.Reduce(ReduceOp::kSum, Toward::kAll, {first ? &row : &none, 1}),
+          "components");
+      refused(group.ReduceAlong(ReduceOp::kMean, row, {first ? 0 : 1}),
+              "axis is 1");
+      refused(group.ReduceAlong(ReduceOp::kMean, first ? row : none, {0}),
+              "components");
+      refused(group.Gather(first ? row : none, 0), "components");
+      refused(group.Gather(row, 0, first ? usual : negative),
+              "bytes_per_pack is -1");
+      EXPECT_THAT(group.Gather(row, 0).status(), IsOk());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(ReplicaGroupTest, WorkersReduceTogetherAndNameOtherCalls) {
   auto members = MakeLocalGroup(2, absl::Minutes(5));
   std::vector<std::thread> threads;
