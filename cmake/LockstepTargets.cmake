@@ -331,6 +331,10 @@ endfunction()
 # folder share, and the test is the part that they define. A test alone is a
 # program of its name. The command of a test is kept in the global property
 # lockstep_command_of_NAME.
+# A test whose filter or arguments select nothing fails.
+# LOCKSTEP_ONLY_SKIPPED, for SKIP_REGULAR_EXPRESSION: GoogleTest's last lines if
+# tests were skipped and none has failed.
+set(LOCKSTEP_ONLY_SKIPPED "listed below:\n(\\[  SKIPPED \\][^\n]*\n)+$")
 function(lockstep_add_test name)
   cmake_parse_arguments(ARG "THREADS;OPTIMISED" "TIMEOUT;PROGRAM"
                         "SRCS;DEPS;LABELS;ARGS" ${ARGN})
@@ -368,7 +372,8 @@ function(lockstep_add_test name)
     set(ARG_TIMEOUT 300)  # many times what any takes on a quiet machine
   endif()
   set_tests_properties(${name} PROPERTIES
-                       LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+                       LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+                       FAIL_REGULAR_EXPRESSION "Running 0 tests from 0")
   foreach(label ${ARG_LABELS})
     if(TARGET lockstep_tests_${label})
       add_dependencies(lockstep_tests_${label} ${program})

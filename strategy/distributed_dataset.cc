@@ -164,7 +164,6 @@ absl::StatusOr<std::optional<PerReplica<Element>>> DistributedDataset::Step(
 }
 
 absl::Status DistributedDataset::CheckContext() const {
-  // A step is one call for all replicas, and an exchange with other workers.
   return engine_.Across([] { return absl::OkStatus(); });
 }
 

@@ -52,11 +52,13 @@ class DistributedDataset {
   // under kCentral always, a step that lacks pieces for some replicas counts as
   // the end of the data.
   //
-  //   kOutOfRange       the data has ended, for all workers together
-  //   kInvalidArgument  a replica has no piece, and the elements cannot be
-  //                     divided, so that there is no piece of no examples
-  //   kAborted          another worker cannot read its data
-  //   others            of the data set; as Collective::Exchange()
+  //   kOutOfRange          the data has ended, for all workers together
+  //   kInvalidArgument     a replica has no piece, and the elements cannot be
+  //                        divided, so that there is no piece of no examples
+  //   kFailedPrecondition  a replica's function has called it: a step is one
+  //                        call for all replicas
+  //   kAborted             another worker cannot read its data
+  //   others               of the data set; as Collective::Exchange()
   absl::StatusOr<PerReplica<Element>> Next();
 
   // As Next(), but returns nullopt at the end in place of kOutOfRange. Steps
@@ -67,6 +69,7 @@ class DistributedDataset {
   void Restart() { stream_ = nullptr; }
 
  private:
+  absl::Status CheckContext() const;
   absl::Status Open();
   // Reads one piece for each local replica, or fewer at the end of the data.
   absl::StatusOr<std::vector<Element>> Pull();

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/checkpoint/files/posix_file.h"
 #include "common/numeric/dtype.h"
 
 namespace lockstep::chief {
@@ -36,7 +37,6 @@ std::vector<TensorSpec> TensorsOf(const std::vector<VariableSpec>& variables) {
 // Removes files that a killed chief has left, except `kept`. Safe, because a
 // directory has one chief at a time.
 void RemoveLeftOvers(const std::string& directory, const std::string& kept) {
-  if (directory.empty()) return;
   std::error_code error;
   std::vector<std::filesystem::path> found;
   std::filesystem::directory_iterator entry(directory, error);
@@ -87,23 +87,24 @@ absl::Status GivenValues::Begin() {
   sender_.reset();
   written_ = 0;
   std::error_code error;
-  std::filesystem::path folder = directory_;
   if (directory_.empty()) {
-    folder = std::filesystem::temp_directory_path(error);
-  } else {
-    std::filesystem::create_directories(folder, error);
+    // In a directory that strangers may write to, too.
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        writer_, SafetensorsWriter::CreateUnnamed(
+                     std::filesystem::temp_directory_path(error).string(),
+                     TensorsOf(variables_)));
+    return absl::OkStatus();
   }
+  std::filesystem::create_directories(directory_, error);
   // A hidden name until the values are complete.
   const std::string path =
-      (folder / absl::StrCat(".initial-", getpid(), ".safetensors")).string();
+      absl::StrCat(directory_, "/.initial-", getpid(), ".safetensors");
   // Without a file aside that this chief has moved there, all are left over.
   RemoveLeftOvers(directory_, set_aside_ ? AsidePath() : "");
   // Aside, not away: workers that took part in the run of the file may register
   // only after this.
-  if (!directory_.empty()) {
-    std::filesystem::rename(KeptPath(), AsidePath(), error);
-    if (!error) set_aside_ = true;
-  }
+  std::filesystem::rename(KeptPath(), AsidePath(), error);
+  if (!error) set_aside_ = true;
   std::filesystem::remove(path, error);  // of an earlier process of this number
   LOCKSTEP_ASSIGN_OR_RETURN(
       writer_, SafetensorsWriter::Create(path, TensorsOf(variables_), {}));
@@ -168,18 +169,17 @@ absl::StatusOr<std::shared_ptr<SafetensorsReader>> GivenValues::Take() {
   // A repeated block has counted twice, so some blocks may still be missing.
   if (absl::IsFailedPrecondition(complete)) return nullptr;
   LOCKSTEP_RETURN_IF_ERROR(complete);
-  LOCKSTEP_ASSIGN_OR_RETURN(SafetensorsReader reader,
-                            SafetensorsReader::Open(writer_->path()));
-  std::error_code error;
-  if (directory_.empty()) {
-    std::filesystem::remove(writer_->path(), error);
-  } else {
+  // By its descriptor: another process may have put a file at the path.
+  LOCKSTEP_ASSIGN_OR_RETURN(SafetensorsReader reader, writer_->Read());
+  if (!directory_.empty()) {
+    std::error_code error;
     std::filesystem::rename(writer_->path(), KeptPath(), error);
+    // A job that is started again reads it.
+    if (!error) SyncDirectory(directory_).IgnoreError();
     std::filesystem::remove(AsidePath(), error);
     set_aside_ = false;
   }
   writer_.reset();
-  // The reader has the file open, so it may be renamed or removed above.
   reader_ = std::make_shared<SafetensorsReader>(std::move(reader));
   return reader_;
 }

@@ -56,28 +56,25 @@ std::string StopReason(const v1::StopRequest& request) {
   return request.reason().empty() ? "asked to stop" : CutText(request.reason());
 }
 
-// True if the request stops the job; false if its sender is a mirror that must
-// end, without which the job goes on. It may not have registered, so that it
-// does not know the job.
-absl::StatusOr<bool> StopsJob(const Caller& caller, const JobConfig& job,
-                              const v1::StopRequest& request, LogBudget& budget,
-                              absl::Time now) {
-  if (request.hold() && !caller.HasOneOf(Bit(Role::kSteerer))) {
-    return absl::PermissionDeniedError(
-        "only operator/steer may hold a job that it stops; leave out hold");
+// OK unless the task is known to be of another job, or has been replaced.
+absl::Status CheckMayStop(const TaskId& sender, const v1::StopRequest& request,
+                          const std::string& job_id,
+                          const MembershipTable& members) {
+  if (!request.job_id().empty() && request.job_id() != job_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job_id is that of another job; ", sender.ToString(),
+                     " cannot stop this one"));
   }
-  if (request.task_type().empty()) return true;
-  LOCKSTEP_ASSIGN_OR_RETURN(const TaskType type,
-                            ParseTaskType(request.task_type()));
-  const TaskId sender{type, request.task_index()};
-  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender));
-  if (type != TaskType::kPs || sender.index <= 0) return true;
-  if (!job.has_elastic_mirrors()) return true;
-  if (budget.Take(now)) {
-    spdlog::info("{} ends, and the job goes on: {}", sender.ToString(),
-                 StopReason(request));
+  if (request.incarnation() == 0) return absl::OkStatus();
+  for (const MembershipTable::Member& member : members.Members()) {
+    if (member.task != sender || member.incarnation <= request.incarnation()) {
+      continue;
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("a newer process is ", sender.ToString(),
+                     " of the job, which goes on without this one"));
   }
-  return false;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -328,11 +325,32 @@ grpc::ServerUnaryReactor* CoordinatorService::ReportEvaluation(
   return Answer(context, HandleReportEvaluation(CallerOf(*context), *request));
 }
 
+absl::StatusOr<bool> CoordinatorService::StopsJob(
+    const Caller& caller, const v1::StopRequest& request) {
+  if (request.hold() && !caller.HasOneOf(Bit(Role::kSteerer))) {
+    return absl::PermissionDeniedError(
+        "only operator/steer may hold a job that it stops; leave out hold");
+  }
+  if (request.task_type().empty()) return true;
+  LOCKSTEP_ASSIGN_OR_RETURN(const TaskType type,
+                            ParseTaskType(request.task_type()));
+  const TaskId sender{type, request.task_index()};
+  LOCKSTEP_RETURN_IF_ERROR(caller.CheckSpeaksFor(sender));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckMayStop(sender, request, options_.job_id, members_));
+  if (type != TaskType::kPs || sender.index <= 0) return true;
+  if (!options_.job.has_elastic_mirrors()) return true;
+  if (farewells_.Take(clock_.Now())) {
+    spdlog::info("{} ends, and the job goes on: {}", sender.ToString(),
+                 StopReason(request));
+  }
+  return false;
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::Stop(
     grpc::CallbackServerContext* context, const v1::StopRequest* request,
     v1::StopResponse*) {
-  const absl::StatusOr<bool> stops = StopsJob(
-      CallerOf(*context), options_.job, *request, farewells_, clock_.Now());
+  const absl::StatusOr<bool> stops = StopsJob(CallerOf(*context), *request);
   if (stops.ok() && *stops) {
     options_.on_stop(StopReason(*request), request->hold());
   }

@@ -96,6 +96,11 @@ class CoordinatorService final
   // Returns the sender that the message names, if it is the caller.
   static absl::StatusOr<Sender> SenderOf(const Caller& caller,
                                          const v1::Identity& identity);
+  // True if the request stops the job; false if its sender is a mirror that
+  // must end, without which the job goes on. It may not have registered, so
+  // that it does not know the job.
+  absl::StatusOr<bool> StopsJob(const Caller& caller,
+                                const v1::StopRequest& request);
   // Also checks that it is a member, and renews its lease.
   absl::StatusOr<Sender> MemberOf(const Caller& caller,
                                   const v1::Identity& identity);

@@ -26,13 +26,7 @@ absl::Status CheckNamed(const std::string& directory) {
 
 absl::Status MakeDirectory(const std::string& directory) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNamed(directory));
-  std::error_code error;
-  if (fs::is_directory(directory, error)) return absl::OkStatus();
-  LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(directory));
-  // A new directory survives a crash of the machine only after its parent is
-  // synced.
-  const fs::path parent = fs::absolute(directory, error).parent_path();
-  return SyncDirectory(parent.string());
+  return MakeDirectories(directory);
 }
 
 absl::Status VerifyFile(const std::string& path, const CheckpointFile& file) {

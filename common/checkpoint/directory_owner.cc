@@ -29,11 +29,12 @@ std::string Read(int fd) {
 }
 
 // Errors are ignored: without the id, messages cannot name the owner. The file
-// is cut last, not first: another process of the job reads the id while this
-// one writes the same once more, and must not find the file empty.
+// is cut first: if the rest fails, it must not name the owner before, which
+// would take the lock for its own. The same id is not written once more, since
+// another process of the job may read it just then.
 void Write(int fd, const std::string& text) {
+  if (Read(fd) == text || ftruncate(fd, 0) != 0) return;
   if (pwrite(fd, text.data(), text.size(), 0) < 0) return;
-  if (ftruncate(fd, static_cast<off_t>(text.size())) != 0) return;
 }
 
 // Returns a descriptor, or -1.

@@ -37,11 +37,12 @@ ChiefClient::ChiefClient(Options options)
 
 ChiefClient::~ChiefClient() { JoinHeartbeats(); }
 
-v1::Identity ChiefClient::Identity() const {
+Sender ChiefClient::Self() const {
   MutexLock lock(mutex_);
-  return ToProto(
-      Sender{membership_.job_id(), options_.task, membership_.incarnation()});
+  return {membership_.job_id(), options_.task, membership_.incarnation()};
 }
+
+v1::Identity ChiefClient::Identity() const { return ToProto(Self()); }
 
 absl::Status ChiefClient::TryRegister(v1::RegisterResponse& response) {
   bool again = false;
@@ -256,8 +257,8 @@ absl::Status ChiefClient::ReportEvaluation(int64_t step, const Score& score) {
 bool ChiefClient::AskToStop(const std::string& reason) {
   v1::StopResponse response;
   // Fails at once without a connection: this process must end soon.
-  const absl::Status status = calls_->CallIfThere(
-      &Stub::Stop, StopRequestOf(options_.task, reason), response);
+  const absl::Status status =
+      calls_->CallIfThere(&Stub::Stop, StopRequestOf(Self(), reason), response);
   if (!status.ok()) {
     spdlog::warn("could not ask the chief to stop: {}",
                  std::string(status.message()));

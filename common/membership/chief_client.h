@@ -26,6 +26,7 @@
 #include "common/plan/plan.h"
 #include "common/plan/progress.h"
 #include "common/trace/span_recorder.h"
+#include "common/wire/sender.h"
 
 namespace lockstep {
 
@@ -160,7 +161,8 @@ class ChiefClient {
 
   // Asks the chief to stop the job with a checkpoint, because this process must
   // end and the job may not be able to continue without it, which the chief
-  // decides. Returns false if the chief does not answer.
+  // decides. Returns false if the chief does not answer, or refuses: another
+  // process has taken this one's place, or the chief runs another job.
   bool AskToStop(const std::string& reason);
 
   // Leaves the job in good order, and ends the heartbeats. `reason` is for
@@ -219,7 +221,8 @@ class ChiefClient {
       ABSL_LOCKS_EXCLUDED(mutex_, on_end_mutex_);
 
  private:
-  v1::Identity Identity() const ABSL_LOCKS_EXCLUDED(mutex_);
+  Sender Self() const ABSL_LOCKS_EXCLUDED(mutex_);
+  v1::Identity Identity() const;
   absl::Time Now() const { return options_.clock->Now(); }
   absl::Status TryRegister(v1::RegisterResponse& response);
   // Repeats TryRegister(), with a newer incarnation if necessary.

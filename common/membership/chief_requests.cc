@@ -65,11 +65,14 @@ v1::LeaveRequest LeaveRequestOf(const ChiefClient::Options& options,
   return request;
 }
 
-v1::StopRequest StopRequestOf(const TaskId& task, const std::string& reason) {
+v1::StopRequest StopRequestOf(const Sender& sender, const std::string& reason) {
   v1::StopRequest request;
-  request.set_reason(ToUtf8(absl::StrCat(task.ToString(), ": ", reason)));
-  request.set_task_type(std::string(TaskTypeName(task.type)));
-  request.set_task_index(task.index);
+  request.set_reason(
+      ToUtf8(absl::StrCat(sender.task.ToString(), ": ", reason)));
+  request.set_task_type(std::string(TaskTypeName(sender.task.type)));
+  request.set_task_index(sender.task.index);
+  request.set_job_id(sender.job_id);
+  request.set_incarnation(sender.incarnation);
   return request;
 }
 

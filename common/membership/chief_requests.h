@@ -10,6 +10,7 @@
 #include "common/plan/example_shape.h"
 #include "common/plan/leave_cause.h"
 #include "common/plan/variable_spec.h"
+#include "common/wire/sender.h"
 #include "lockstep/v1/coordinator.pb.h"
 
 namespace lockstep {
@@ -32,7 +33,7 @@ v1::ReportEvaluationRequest ReportRequestOf(int64_t step,
 v1::LeaveRequest LeaveRequestOf(const ChiefClient::Options& options,
                                 LeaveCause cause, const std::string& reason);
 
-v1::StopRequest StopRequestOf(const TaskId& task, const std::string& reason);
+v1::StopRequest StopRequestOf(const Sender& sender, const std::string& reason);
 
 }  // namespace lockstep
 

@@ -157,6 +157,8 @@ class TableRows:
         return True
 
     def hand_in(self, native):
+        if len(self.ids) == 0:
+            return  # the pass has no gradient of this table
         total = np.zeros((len(self.ids),) + self.width, self.dtype)
         for ids, gradient in self.gradients:
             # numpy adds once for each place: `ids` have each row once.

@@ -32,7 +32,8 @@ class JobStopped(Error):
 
 
 class Refused(Error):
-    """This process cannot take part: the model, the data or the job differs."""
+    """This process cannot take part: its model, data or job differs from the
+    job's, it has sent a gradient that is not finite, or memory is missing."""
 
 
 def need_native(folders):
@@ -88,9 +89,29 @@ def reason_of(fault):
     return utf8(f"{type(fault).__name__}: {text}")
 
 
+def _goes_on():
+    """At the prompt of an interpreter the program goes on after an exception.
+
+    `python3 -i` has the prompt after the program, and takes no SystemExit.
+    """
+    return (hasattr(sys, "ps1") or bool(sys.flags.inspect) or
+            bool(os.environ.get("PYTHONINSPECT")))
+
+
+def _ended_with():
+    """The exception that ends the main thread, where another library's hook has
+    taken the place of this module's and does not call it; or None."""
+    if sys.excepthook is _hook or _goes_on():
+        return None
+    return getattr(sys, "last_value", None)
+
+
 def uncaught():
     """The fault that ends the main thread, if one does."""
-    return _uncaught
+    if _uncaught is not None:
+        return _uncaught
+    ended = _ended_with()
+    return None if ended is None else fault(ended)
 
 
 def end_as_stopped():
@@ -102,10 +123,7 @@ def end_as_stopped():
 
 def _hook(kind, value, trace):
     global _has_code, _uncaught
-    # At the prompt of an interpreter the program goes on. `python3 -i` has the
-    # prompt after the program, and takes no SystemExit.
-    goes_on = (hasattr(sys, "ps1") or bool(sys.flags.inspect) or
-               bool(os.environ.get("PYTHONINSPECT")))
+    goes_on = _goes_on()
     _uncaught = None if goes_on else fault(value)
     if not issubclass(kind, Error):
         _previous_hook(kind, value, trace)
@@ -123,7 +141,14 @@ def _hook(kind, value, trace):
 
 
 def _exit_as_stopped():
-    if not _stops_job or _has_code:
+    if _has_code:
+        return
+    ended = _ended_with()
+    if isinstance(ended, Error):
+        code = ended.exit_code
+    elif _stops_job:
+        code = _STOPPED
+    else:
         return
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -131,8 +156,8 @@ def _exit_as_stopped():
         except (OSError, ValueError):
             pass
     # The interpreter would end with 0, as after any program without an
-    # exception. This leaves out the handlers of modules imported before.
-    os._exit(_STOPPED)
+    # exception, or with 1, as after any with one. This leaves out the handlers of modules imported before.
+    os._exit(code)
 
 
 sys.excepthook = _hook

@@ -1,4 +1,4 @@
-"""Gradients that wait for the end of a step's body to be sent."""
+"""Gradients that the rest of a step's body must leave as they are."""
 
 
 class Unsent:
@@ -10,26 +10,37 @@ class Unsent:
 
     Args:
       names, parameters: of the variables; their gradients are complete.
+      only: the numbers of those to look at; None: all.
     """
 
-    def __init__(self, names, parameters):
-        self._names = names
-        self._parameters = parameters
+    def __init__(self, names, parameters, only=None):
+        numbers = range(len(names)) if only is None else only
+        self._watched = [(names[i], parameters[i]) for i in numbers]
         self._before = self._now()
 
     def _now(self):
         """Each parameter's gradient or None, and how often it was changed."""
         return [(p.grad, None if p.grad is None else p.grad._version)
-                for p in self._parameters]
+                for _, p in self._watched]
+
+    def _is_change(self, was, before, now, after):
+        return was is not now or before != after
 
     def check(self, number):
         """RuntimeError: the body of a step has changed or removed a gradient."""
-        for name, (was, before), (now, after) in zip(self._names, self._before,
-                                                     self._now()):
-            if was is not now or before != after:
+        for (name, _), (was, before), (now, after) in zip(
+                self._watched, self._before, self._now()):
+            if self._is_change(was, before, now, after):
                 raise RuntimeError(
                     f'the gradient of "{name}" was changed after '
                     f"step.backward() in step {number}, which sends gradients "
                     "as the backward pass leaves them: to clip or change them, "
                     "use loss.backward() and, after that, step.push(loss); "
                     "leave zero_grad() out")
+
+
+class Sent(Unsent):
+    """As Unsent, for gradients that were sent: to free one is no change."""
+
+    def _is_change(self, was, before, now, after):
+        return now is not None and super()._is_change(was, before, now, after)

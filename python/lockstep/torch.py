@@ -24,7 +24,7 @@ from ._torch_leftovers import Leftovers
 from ._torch_load import load, shared_buffers, table_name
 from ._torch_places import Places, check_memory
 from ._torch_sampler import Sampler
-from ._torch_unsent import Unsent
+from ._torch_unsent import Sent, Unsent
 from ._torch_values import Values, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
@@ -138,6 +138,7 @@ class Step(_base.BaseStep):
         self._check_whole()
         if self._over:
             if worker._unwanted:
+                worker._fill_gradients()
                 return
             raise RuntimeError(
                 f"backward was called {self._calls + 1} times in step "
@@ -166,13 +167,13 @@ class Step(_base.BaseStep):
                 # Before the loss is asked for: that waits for the whole pass.
                 worker._send_all()
             self._loss += float(loss.detach())
-            if worker._hooks.active:
+            sent = worker._hooks.active
+            if sent:
                 self._finish()
-            else:
-                self._left = (None if last is False else
-                              Unsent(worker._names, worker._parameters))
+            self._left = worker._watch(sent, last, self.number)
         except _session.Unwanted:
             worker._drop()
+            worker._fill_gradients()
         except BaseException:
             if fresh and not self._over and not any(worker._sent):
                 self._calls = 0
@@ -217,6 +218,7 @@ class Step(_base.BaseStep):
         self._loss = _session.number("loss", loss)
         self._examples = self._count(examples)
         self._calls = 0
+        self._left = None  # the program may have changed them before
         self._finish_quietly()
 
     def _finish_quietly(self):
@@ -309,6 +311,7 @@ class Worker(_base.BaseWorker):
         check_memory(named, shared)
         self._places = Places(model)
         self._calls = 0  # of backward in each step; 0: not known yet
+        self._watched = 0  # steps whose gradients were watched when sent
         self._keep_gradients = bool(keep_gradients)
         self._unwanted = self._computes = False
         self._leftovers = Leftovers()
@@ -343,6 +346,29 @@ class Worker(_base.BaseWorker):
             p.grad = None
         for each in self._embeddings:
             each._clear_gradients()
+
+    def _fill_gradients(self):
+        """The rest of the body of a pass that nobody needs may read them."""
+        if not self._keep_gradients:
+            return
+        for p in self._parameters:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+
+    def _watch(self, sent, last, number):
+        """Gradients that the rest of the body must not change; or None."""
+        if not sent:
+            return (None if last is False else
+                    Unsent(self._names, self._parameters))
+        if not self._keep_gradients:
+            return None
+        # All of them at first; later one in turn, which is enough to find what
+        # clips or scales all.
+        only = range(len(self._names))
+        if self._watched >= 2 and self._names:
+            only = [number % len(self._names)]
+        self._watched += 1
+        return Sent(self._names, self._parameters, only)
 
     def _forget_gradients(self):
         self._clear_gradients()
@@ -471,6 +497,8 @@ class Worker(_base.BaseWorker):
     def _after(self, step, again=False):
         step._check_whole()
         self._values.warn_of_writes(self._names)
+        if step._over and step._left is not None and not self._unwanted:
+            step._left.check(step.number)
         # No call of backward() was known to be the last: in the first step, or
         # in one with fewer calls than the step before. Nothing was sent yet.
         # A body that was left may lack some: its step comes again.

@@ -208,8 +208,9 @@ Dataset Dataset::Mapped(
 
 Dataset Dataset::Filter(
     std::function<absl::StatusOr<bool>(const Element&)> keep) const {
+  absl::Status given = CheckGiven("keep", keep);
   return Then(
-      Kind::kOther, CheckGiven("keep", keep),
+      Kind::kOther, std::move(given),
       [keep = std::move(keep)](const Opener& before) -> StreamOr {
         LOCKSTEP_ASSIGN_OR_RETURN(auto input, before());
         return ChangeStream(

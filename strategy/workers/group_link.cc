@@ -3,7 +3,9 @@
 #include <chrono>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "common/metrics/durations.h"
+#include "common/process/new_thread.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
@@ -42,9 +44,10 @@ GroupLink::~GroupLink() {
   static_cast<void>(CallGreet(/*leaves=*/true));
 }
 
-void GroupLink::Begin() {
+absl::Status GroupLink::Begin() {
+  LOCKSTEP_ASSIGN_OR_RETURN(thread_, NewThread([this] { Run(); }));
   begun_ = true;
-  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
 }
 
 void GroupLink::Greet() {

@@ -56,7 +56,9 @@ class GroupLink {
 
   // Starts to greet the member. Must be called at most once, by the thread that
   // destroys this object, and not after End().
-  void Begin();
+  //
+  //   kResourceExhausted  the system has no more threads
+  absl::Status Begin();
   // Starts to greet again, also after `on_answer` has returned false.
   void Greet() ABSL_LOCKS_EXCLUDED(mutex_);
   // Sends `parcel` after all earlier ones.

@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<NetworkGroup>> NetworkGroup::Join(
   std::unique_ptr<NetworkGroup> group(new NetworkGroup(options));
   LOCKSTEP_RETURN_IF_ERROR(group->Start());
   LOCKSTEP_RETURN_IF_ERROR(group->WaitUntilFormed());
-  group->StartProbes();
+  LOCKSTEP_RETURN_IF_ERROR(group->StartProbes());
   return group;
 }
 
@@ -106,13 +106,13 @@ absl::Status NetworkGroup::Start() {
   // Only now: a process that was started for this rank by mistake, whose
   // address is in use, must not greet a group that is formed.
   for (const auto& link : links_) {
-    if (link != nullptr) link->Begin();
+    if (link != nullptr) LOCKSTEP_RETURN_IF_ERROR(link->Begin());
   }
   return absl::OkStatus();
 }
 
-void NetworkGroup::StartProbes() {
-  if (members() == 1) return;
+absl::Status NetworkGroup::StartProbes() {
+  if (members() == 1) return absl::OkStatus();
   PeerProbes::Options probes;
   probes.addresses = options_.addresses;
   probes.every = options_.probe_every;
@@ -123,6 +123,7 @@ void NetworkGroup::StartProbes() {
     probes.self = view_.self();
   }
   probes_ = std::make_unique<PeerProbes>(std::move(probes));
+  return probes_->Begin();
 }
 
 NetworkGroup::~NetworkGroup() {

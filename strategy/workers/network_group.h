@@ -123,7 +123,7 @@ class NetworkGroup final : public Collective, private GroupHandler {
 
   absl::Status Start();
   // Probes the members of the formed group.
-  void StartProbes() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status StartProbes() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status WaitUntilFormed() ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the outcome of the exchange; absent while it must wait.
   std::optional<absl::StatusOr<std::vector<Parcel>>> Look(uint64_t sequence)

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "common/base/steady_deadline.h"
 #include "common/metrics/durations.h"
+#include "common/process/new_thread.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/status.h"
@@ -31,7 +33,11 @@ PeerProbes::PeerProbes(Options options) : options_(std::move(options)) {
             ? nullptr
             : v1::GroupService::NewStub(MakeChannel(options_.addresses[r])));
   }
-  thread_ = std::thread([this] { Run(); });
+}
+
+absl::Status PeerProbes::Begin() {
+  LOCKSTEP_ASSIGN_OR_RETURN(thread_, NewThread([this] { Run(); }));
+  return absl::OkStatus();
 }
 
 PeerProbes::~PeerProbes() {
@@ -42,7 +48,7 @@ PeerProbes::~PeerProbes() {
     if (in_flight_ != nullptr) in_flight_->TryCancel();
     changed_.SignalAll();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void PeerProbes::Run() {

@@ -38,6 +38,10 @@ class PeerProbes {
   static constexpr int kTries = 3;
 
   explicit PeerProbes(Options options);
+  // Starts to probe. Must be called at most once.
+  //
+  //   kResourceExhausted  the system has no more threads
+  absl::Status Begin();
   // Cancels the probe in flight. No callback runs afterwards, so it must not be
   // called from one.
   ~PeerProbes();

@@ -198,14 +198,33 @@ def check_memory(pod):
     volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
     for container in pod.spec["containers"]:
         limit = container.get("resources", {}).get("limits", {}).get("memory")
-        if pod.service and limit is None:
+        if limit is None:
             yield f"{pod.where}: {container['name']} has no limit of memory"
         for mount in container.get("volumeMounts", []):
             held = volumes.get(mount["name"], {}).get("emptyDir") or {}
             size = held.get("sizeLimit")
+            if held.get("medium") == "Memory" and not size:
+                yield (f"{pod.where}: volume {mount['name']} in memory has no "
+                       f"sizeLimit")
             if limit and size and quantity(size) >= quantity(limit):
                 yield (f"{pod.where}: volume {mount['name']} of {size} leaves "
                        f"nothing of the container's {limit}")
+
+
+def check_exposure(pod):
+    """A program that other pods reach needs certificates, or that it is told to do
+    without; a program of the user's own is told by its environment."""
+    for container in pod.spec["containers"]:
+        args = [str(arg) for arg in container.get("args", [])]
+        own = "--" in args
+        told = ({variable["name"] for variable in container.get("env", [])} &
+                {"LOCKSTEP_INSECURE", "LOCKSTEP_TLS_DIR"} if own else
+                [arg for arg in args
+                 if arg == "--insecure" or arg.startswith("--tls_dir")])
+        if not told:
+            yield (f"{pod.where}: {container['name']} has neither certificates nor "
+                   f"{'LOCKSTEP_INSECURE' if own else '--insecure'}, so it refuses "
+                   f"to listen")
 
 
 def check_threads(pod):
@@ -344,6 +363,7 @@ def mistakes(documents, given):
         found += check_probes(pod)
         found += check_metrics(pod)
         found += check_memory(pod)
+        found += check_exposure(pod)
         found += check_threads(pod)
     found += check_files(pods, objects)
     found += check_cluster(pods, objects)

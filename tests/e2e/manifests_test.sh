@@ -134,6 +134,9 @@ planted ps.yaml 's/::]:9100/::]:9101/' 'no --status_address has the port 9100'
 planted worker.yaml 's/mountPath: .usr.share.datasets/mountPath: \/data/' \
   'no volume has /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
 planted worker.yaml '/limits:/d' 'worker has no limit of memory'
+planted worker.yaml 's/--insecure, //' \
+  'worker has neither certificates nor --insecure'
+planted ps.yaml '/sizeLimit:/d' 'volume state in memory has no sizeLimit'
 planted worker.yaml 's/--compute_threads=2/--compute_threads=1/' \
   'worker requests 2 processors, but has no --compute_threads=2'
 planted ps.yaml 's/sizeLimit: 1Gi/sizeLimit: 4Gi/' "leaves nothing of the"

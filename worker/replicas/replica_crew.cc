@@ -2,11 +2,15 @@
 
 #include <utility>
 
+#include "common/process/new_thread.h"
+
 namespace lockstep::worker {
 
 ReplicaCrew::ReplicaCrew(size_t replicas) : work_(replicas), ends_(replicas) {
-  for (size_t r = 0; r < replicas; ++r) {
-    threads_.emplace_back([this, r] { Serve(r); });
+  for (size_t r = 0; r < replicas && started_.ok(); ++r) {
+    absl::StatusOr<std::thread> thread = NewThread([this, r] { Serve(r); });
+    started_ = thread.status();
+    if (thread.ok()) threads_.push_back(*std::move(thread));
   }
 }
 
@@ -20,6 +24,7 @@ ReplicaCrew::~ReplicaCrew() {
 }
 
 absl::Status ReplicaCrew::Run(Work work) {
+  if (!started_.ok()) return started_;
   MutexLock lock(mutex_);
   failed_ = false;
   running_ = work_.size();

@@ -30,10 +30,11 @@ class ReplicaCrew {
 
   size_t size() const { return threads_.size(); }
 
-  // Calls work(r) for each replica r and returns when all have ended. Must not
-  // be called from `work`. Among several errors it returns the first that is
-  // not kAborted, in the order of the replicas: kAborted is only the
-  // consequence of another replica's failure.
+  // Calls work(r) for each replica r and returns when all have ended;
+  // kResourceExhausted, without a call, if the system has too few threads for
+  // the replicas. Must not be called from `work`. Among several errors it
+  // returns the first that is not kAborted, in the order of the replicas:
+  // kAborted is only the consequence of another replica's failure.
   absl::Status Run(absl::FunctionRef<absl::Status(size_t replica)> work)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -70,6 +71,7 @@ class ReplicaCrew {
   size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Request> requests_ ABSL_GUARDED_BY(mutex_);
+  absl::Status started_;  // the error of a thread that could not be made
   std::vector<std::thread> threads_;  // last: they use everything above
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -77,6 +78,23 @@ absl::StatusOr<PosixFile> PosixFile::CreateNew(const std::string& path) {
   return file;
 }
 
+absl::StatusOr<PosixFile> PosixFile::CreateUnnamed(
+    const std::string& directory) {
+  // Not O_TMPFILE, which some file systems lack.
+  std::string path = absl::StrCat(directory, "/.lockstep-XXXXXX");
+  const int fd = mkostemp(path.data(), O_CLOEXEC);
+  PosixFile file(path, fd);
+  if (fd < 0) return file.Error("create");
+  if (unlink(path.c_str()) != 0) return file.Error("take the name away");
+  return file;
+}
+
+absl::StatusOr<PosixFile> PosixFile::Again() const {
+  PosixFile file(path_, fcntl(fd_, F_DUPFD_CLOEXEC, 0));
+  if (file.fd_ < 0) return file.Error("open again");
+  return file;
+}
+
 absl::StatusOr<uint64_t> PosixFile::Size() const {
   struct stat about;
   if (fstat(fd_, &about) != 0) return Error("examine");
@@ -146,8 +164,21 @@ absl::Status PosixFile::Sync() const {
   return fsync(fd_) == 0 ? absl::OkStatus() : Error("sync");
 }
 
+namespace {
+
+// Makes the name of a new directory survive a crash of the machine.
+absl::Status SyncNameOf(const std::string& directory) {
+  const std::string parent =
+      std::filesystem::path(directory).parent_path().string();
+  const absl::Status synced = SyncDirectory(parent.empty() ? "." : parent);
+  // A parent may be written to, and yet not be opened.
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
+}
+
+}  // namespace
+
 absl::Status MakeDirectories(const std::string& path) {
-  if (mkdir(path.c_str(), kDirectoryMode) == 0) return absl::OkStatus();
+  if (mkdir(path.c_str(), kDirectoryMode) == 0) return SyncNameOf(path);
   std::error_code error;
   if (errno == EEXIST && std::filesystem::is_directory(path, error)) {
     return absl::OkStatus();
@@ -161,9 +192,8 @@ absl::Status MakeDirectories(const std::string& path) {
   LOCKSTEP_RETURN_IF_ERROR(MakeDirectories(parent));
   // EEXIST: another process created it meanwhile, or the path is "a/b/", whose
   // parent "a/b" is the same directory.
-  if (mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST) {
-    return absl::OkStatus();
-  }
+  if (mkdir(path.c_str(), kDirectoryMode) == 0) return SyncNameOf(path);
+  if (errno == EEXIST) return absl::OkStatus();
   return ErrnoError(path, "create the directory");
 }
 

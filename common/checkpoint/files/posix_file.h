@@ -38,10 +38,18 @@ class PosixFile {
   //
   //   kAlreadyExists  there is something of that name
   static absl::StatusOr<PosixFile> CreateNew(const std::string& path);
+  // Creates a file of this process's own in `directory`, readable and writable
+  // by its user only. It has no name, so that no other process can open or
+  // replace it, and is gone with its last descriptor, also if the process is
+  // killed.
+  static absl::StatusOr<PosixFile> CreateUnnamed(const std::string& directory);
 
   PosixFile(PosixFile&& other) noexcept;
   PosixFile& operator=(PosixFile&& other) noexcept;
   ~PosixFile();
+
+  // Returns the same open file once more, whatever is at its path now.
+  absl::StatusOr<PosixFile> Again() const;
 
   const std::string& path() const { return path_; }
 
@@ -73,9 +81,9 @@ class PosixFile {
   int fd_;
 };
 
-// Creates a directory and its missing parents, with the same permissions.
-// Existing ones are not changed. Errors: as PosixFile; kAlreadyExists for a
-// file of the directory's name.
+// Creates a directory and its missing parents, with the same permissions, and
+// makes their names survive a loss of power. Existing ones are not changed.
+// Errors: as PosixFile; kAlreadyExists for a file of the directory's name.
 absl::Status MakeDirectories(const std::string& path);
 
 // Makes renames and new names in a directory survive a loss of power, as far as

@@ -79,32 +79,48 @@ absl::Status Prepare(const PosixFile& file,
 absl::StatusOr<std::unique_ptr<SafetensorsWriter>> SafetensorsWriter::Create(
     const std::string& path, std::vector<TensorSpec> tensors,
     const std::map<std::string, std::string>& metadata) {
+  return Make(path, std::move(tensors), metadata, /*named=*/true);
+}
+
+absl::StatusOr<std::unique_ptr<SafetensorsWriter>>
+SafetensorsWriter::CreateUnnamed(const std::string& directory,
+                                 std::vector<TensorSpec> tensors) {
+  return Make(directory, std::move(tensors), {}, /*named=*/false);
+}
+
+absl::StatusOr<std::unique_ptr<SafetensorsWriter>> SafetensorsWriter::Make(
+    const std::string& path, std::vector<TensorSpec> tensors,
+    const std::map<std::string, std::string>& metadata, bool named) {
   absl::StatusOr<BuiltSafetensorsHeader> built =
       BuildSafetensorsHeader(std::move(tensors), metadata);
   if (!built.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": ", built.status().message()));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(PosixFile file, PosixFile::CreateNew(path));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      PosixFile file,
+      named ? PosixFile::CreateNew(path) : PosixFile::CreateUnnamed(path));
   absl::Status prepared = Prepare(file, *built);
   if (!prepared.ok()) {
-    unlink(path.c_str());
+    if (named) unlink(path.c_str());
     return prepared;
   }
   return std::unique_ptr<SafetensorsWriter>(
-      new SafetensorsWriter(std::move(file), std::move(built->header)));
+      new SafetensorsWriter(std::move(file), std::move(built->header), named));
 }
 
-SafetensorsWriter::SafetensorsWriter(PosixFile file, SafetensorsHeader header)
+SafetensorsWriter::SafetensorsWriter(PosixFile file, SafetensorsHeader header,
+                                     bool named)
     : file_(std::move(file)),
       header_(std::move(header)),
       index_(IndexByName(header_)),
+      named_(named),
       written_(header_.tensors.size()) {}
 
 SafetensorsWriter::~SafetensorsWriter() {
   MutexLock lock(mutex_);
   // An unfinished file has holes that read as zeros, so it must not stay.
-  if (!finished_) unlink(path().c_str());
+  if (!finished_ && named_) unlink(path().c_str());
 }
 
 absl::Status SafetensorsWriter::WriteAt(absl::string_view tensor,
@@ -169,9 +185,18 @@ absl::Status SafetensorsWriter::Finish() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<SafetensorsReader> SafetensorsWriter::Read() const {
+  LOCKSTEP_ASSIGN_OR_RETURN(PosixFile file, file_.Again());
+  return SafetensorsReader::Open(std::move(file));
+}
+
 absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(
     const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(PosixFile file, PosixFile::OpenForRead(path));
+  return Open(std::move(file));
+}
+
+absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(PosixFile file) {
   absl::StatusOr<SafetensorsHeader> header = ReadHeader(file);
   if (header.ok()) {
     return SafetensorsReader(std::move(file), *std::move(header));
@@ -179,7 +204,7 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(
   // Other errors, such as a missing file, do not mean damage.
   if (!absl::IsInvalidArgument(header.status())) return header.status();
   return absl::DataLossError(
-      absl::StrCat(path, ": ", header.status().message(),
+      absl::StrCat(file.path(), ": ", header.status().message(),
                    "; the file is damaged, or no safetensors file: use another "
                    "checkpoint"));
 }

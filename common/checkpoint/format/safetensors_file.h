@@ -23,12 +23,14 @@ namespace lockstep {
 // Index of each tensor in SafetensorsHeader::tensors.
 using TensorIndex = absl::flat_hash_map<std::string, size_t>;
 
+class SafetensorsReader;
+
 // SafetensorsWriter writes one file from pieces in any order.
 //
 // Threads: WriteAt() is safe to share; Finish() excludes it.
 // Units:   offsets and sizes count bytes.
 // Owns:    the file, until Finish(): without it, the destructor removes the
-//          file.
+//          file, if it has a name.
 // Errors:  those of PosixFile, and those listed at each method.
 class SafetensorsWriter {
  public:
@@ -39,6 +41,9 @@ class SafetensorsWriter {
   static absl::StatusOr<std::unique_ptr<SafetensorsWriter>> Create(
       const std::string& path, std::vector<TensorSpec> tensors,
       const std::map<std::string, std::string>& metadata);
+  // As Create(), for a file as PosixFile::CreateUnnamed() makes it.
+  static absl::StatusOr<std::unique_ptr<SafetensorsWriter>> CreateUnnamed(
+      const std::string& directory, std::vector<TensorSpec> tensors);
 
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
@@ -68,16 +73,24 @@ class SafetensorsWriter {
   //                        still be written
   absl::Status Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Returns a reader of this very file, whatever is at its path now. Errors: as
+  // SafetensorsReader::Open().
+  absl::StatusOr<SafetensorsReader> Read() const;
+
   // True if every byte was written.
   bool IsComplete() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  SafetensorsWriter(PosixFile file, SafetensorsHeader header);
+  SafetensorsWriter(PosixFile file, SafetensorsHeader header, bool named);
+  static absl::StatusOr<std::unique_ptr<SafetensorsWriter>> Make(
+      const std::string& path, std::vector<TensorSpec> tensors,
+      const std::map<std::string, std::string>& metadata, bool named);
   absl::Status CheckComplete() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const PosixFile file_;
   const SafetensorsHeader header_;
   const TensorIndex index_;
+  const bool named_;  // the file has its path
 
   mutable Mutex mutex_;
   std::vector<ByteRanges> written_ ABSL_GUARDED_BY(mutex_);  // per tensor
@@ -95,6 +108,7 @@ class SafetensorsReader {
   //   kDataLoss  the header is damaged or does not fit the file; names file,
   //              tensor, field, value and fix
   static absl::StatusOr<SafetensorsReader> Open(const std::string& path);
+  static absl::StatusOr<SafetensorsReader> Open(PosixFile file);
 
   const std::string& path() const { return file_.path(); }
   const SafetensorsHeader& header() const { return header_; }

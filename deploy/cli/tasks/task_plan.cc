@@ -123,7 +123,14 @@ absl::StatusOr<TaskPlan> PlanTask(const TaskPlanOptions& options) {
   if (cluster.IsChief()) {
     plan.args.insert(plan.args.end(), {"--job", options.job_path});
   }
-  if ((task.type == TaskType::kPs || mirrors) && !options.state_dir.empty()) {
+  // A flag of the operator's own comes before the service manager's directory.
+  const bool given = std::any_of(
+      options.more_args.begin(), options.more_args.end(),
+      [](const std::string& arg) {
+        return arg == "--state_dir" || arg.starts_with("--state_dir=");
+      });
+  if ((task.type == TaskType::kPs || mirrors) && !options.state_dir.empty() &&
+      !given) {
     plan.args.insert(plan.args.end(), {"--state_dir", options.state_dir});
   }
   plan.args.insert(plan.args.end(), options.more_args.begin(),

@@ -399,6 +399,30 @@ for step in lockstep.torch.Worker(model).steps():
                 lockstep.Table(rows=2, mean=mean)
         self.assertEqual(lockstep.Table(rows=2, dim=(3, 4)).width, (3, 4))
 
+    def test_a_table_that_no_pass_touches_counts_no_update(self):
+        # Adam's first update moves each element by the learning rate; a later
+        # one by less, because its bias correction is smaller.
+        for kind in ("ADAM_TORCH", "ADAMW"):
+            with self.subTest(kind), TorchJob(sets=[
+                    "train_steps=8", "learning_rate=0.25",
+                    f"optimizer.kind={kind}"]) as job:
+                job.start_worker(0, """
+import numpy as np
+import lockstep
+worker = lockstep.Worker({"t": lockstep.Table(rows=8, dim=2, std=0.0),
+                          "b": np.zeros(1, np.float32)})
+for step in worker.steps():
+    pushed = {"b": np.ones(1, np.float32)}
+    if step.number == 6:
+        step.rows("t", np.array([3]))
+        pushed["t"] = lockstep.Rows(np.array([3]), np.ones((1, 2), np.float32))
+    if step.number == 7:
+        print("row", step.rows("t", np.array([3])).round(6).tolist())
+    step.push(pushed)
+""")
+                self.assertEqual(job.wait("worker"), 0, job.log("worker"))
+                self.assertIn("row [[-0.25, -0.25]]", job.log("worker"))
+
     def test_numpy_workers_push_rows(self):
         program = """
 import lockstep, numpy as np

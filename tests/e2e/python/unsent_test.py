@@ -43,6 +43,39 @@ class UnsentTest(unittest.TestCase):
                               "changed after step.backward() in step 0", log)
                 self.assertNotIn("step 1\n", log)
 
+    def test_a_change_after_gradients_were_sent_is_an_exception(self):
+        clip = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)"
+        log = self.run_alone(f"""
+    step.backward(model(x).sum(), last=True)
+    {clip}
+""", code=1)
+        self.assertIn("after step.backward() in step 0", log)
+        log = self.run_alone(f"""
+    step.backward(model(x).sum())
+    if step.number == 3: {clip}
+""", code=1)
+        self.assertIn("after step.backward() in step 3", log)
+
+    def test_gradients_that_were_sent_may_be_freed(self):
+        self.run_alone("""
+    step.backward(model(x).sum(), last=True)
+    model.zero_grad(set_to_none=True)
+""")
+
+    def test_the_body_of_a_dropped_pass_may_read_gradients(self):
+        log = self.run_alone("""
+    def drop(i):
+        raise lockstep._session.Unwanted("dropped")
+    if step.number == 2:
+        worker._send = drop
+        step.backward(model(x).sum())
+        assert worker._unwanted
+        print("norms", [float(p.grad.norm()) for p in model.parameters()])
+        raise SystemExit(5)
+    step.backward(model(x).sum())
+""", code=5)
+        self.assertIn("norms [", log)
+
     def test_gradients_that_wait_because_of_last_may_be_changed(self):
         self.run_alone("""
     step.backward(model(x).sum(), last=False)

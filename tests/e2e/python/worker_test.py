@@ -112,6 +112,24 @@ raise lockstep.JobStopped("by order", 143)
         self.assertEqual(handled, "handled")
         self.assertFalse(os.path.exists(f"/proc/{child}"))
 
+    def test_an_exception_has_its_exit_code_under_another_hook_too(self):
+        # As that of a library which prints exceptions in its own way.
+        hook = "sys.excepthook = lambda kind, value, _: print(repr(value))"
+        for raised, code in (("lockstep.JobStopped('by order', 143)", 143),
+                             ("lockstep.JobFailed('no chief', 129)", 129),
+                             ("ValueError('a fault')", 1)):
+            with self.subTest(raised):
+                done = subprocess.run([sys.executable, "-c", f"""
+import atexit, sys, lockstep
+atexit.register(lambda: print(repr(lockstep._errors.uncaught())))
+{hook}
+raise {raised}
+"""], capture_output=True, text=True, timeout=50)
+                self.assertEqual(done.returncode, code, done.stderr)
+                shown, fault = done.stdout.splitlines()
+                self.assertIn(shown.split("(")[0], raised)
+                self.assertEqual(fault, shown if code == 1 else "None")
+
     def test_an_exception_leaves_the_prompt_of_python_i(self):
         for flags, inspect in (["-i"], ""), ([], "1"):
             with self.subTest(flags=flags):

@@ -122,7 +122,7 @@ make_pods() { kubectl kustomize "$source/deploy/kubernetes/$1" | pods_of "$2"; }
 prepare_pods() {
   mkdir "$work/volumes"
   mkdir -m 777 "$work/volumes/state" "$work/volumes/checkpoints"
-  "$lockstep" config make --ps 2 --workers 2 --host_pattern 127.0.0.1 \
+  "$lockstep" config make --ps 2 --workers 2 --host_pattern 10.9.0.1 \
     >"$work/cluster.json"
   make_pods "$@"
 }

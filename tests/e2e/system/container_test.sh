@@ -23,6 +23,8 @@ need_containers
 need_data
 in_namespaces --mount --net  # where all ports are free
 ip link set lo up
+# Not on loopback, where programs need neither certificates nor --insecure.
+ip address add 10.9.0.1/24 dev lo
 [ -e "$base/made-for" ] || skip "$base is missing: see debian_tree_test"
 package=$(newest_package "$build")
 
@@ -155,7 +157,7 @@ prepare_mirrors() {
   pod pod rm --force --time 0 --all >/dev/null
   rm -r "$work"/volumes/{state,checkpoints}
   mkdir -m 777 "$work"/volumes/{state,checkpoints}
-  "$lockstep" config make --ps 0 --workers "$1" --host_pattern 127.0.0.1 \
+  "$lockstep" config make --ps 0 --workers "$1" --host_pattern 10.9.0.1 \
     >"$work/cluster.json"
   operator=()
   "${@:2}"

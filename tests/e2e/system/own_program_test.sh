@@ -19,6 +19,8 @@ need_containers
 need_tools dpkg-deb dpkg-shlibdeps
 in_namespaces --mount --net  # where all ports are free
 ip link set lo up
+# Not on loopback, where programs need neither certificates nor --insecure.
+ip address add 10.9.0.1/24 dev lo
 [ -e "$base/made-for" ] || skip "$base is missing: see trainer_tree_test"
 ls "$build"/python/lockstep/_native.*.so >/dev/null 2>&1 ||
   skip "$build/python has no native module: build lockstep_python"

@@ -117,7 +117,12 @@ check_upgrade() {
   systemctl restart "$server"
   tr '\0' ' ' </proc/"$(property "$server" MainPID)"/cmdline |
     grep -e --log_level=debug || fail "the settings have no effect"
+  echo LOCKSTEP_PS_FLAGS=--log_level=warn >"/etc/lockstep/$server.env"
+  systemctl restart "$server"
+  tr '\0' ' ' </proc/"$(property "$server" MainPID)"/cmdline |
+    grep -e --log_level=warn || fail "the unit's own settings have no effect"
   systemctl stop "$server"
+  rm "/etc/lockstep/$server.env"
 }
 
 # Tasks are stopped; the operator's files stay until a purge.

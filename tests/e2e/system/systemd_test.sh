@@ -105,8 +105,12 @@ report() {
 
 purge() {
   rm -rf "$tree/etc/lockstep/fashion" "$tree/etc/lockstep/tls"
-  # A container's /run begins empty, and is gone when it ends.
-  inside /bin/sh -c 'mkdir -p /run/lockstep/ps-fashion.0 &&
+  # A volume with checkpoints, which other machines may share, is not emptied. A
+  # container's /run begins empty, and is gone when it ends.
+  inside /bin/sh -c 'volume=/var/lib/lockstep/volume &&
+    mkdir -p $volume && mount -t tmpfs none $volume && touch $volume/model &&
+    /bin/sh /var/lib/dpkg/info/lockstep.postrm purge && [ -e $volume/model ] &&
+    umount $volume && mkdir -p /run/lockstep/ps-fashion.0 &&
     apt-get purge -q -y lockstep && [ ! -e /run/lockstep ]' \
     >"$work/purge.log" 2>&1 || { cat "$work/purge.log" >&2; return 1; }
   local left

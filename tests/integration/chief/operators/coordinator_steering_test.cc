@@ -56,6 +56,40 @@ TEST_F(CoordinatorSteeringTest, ServerThatMustEndStopsTheJob) {
   EXPECT_EQ(stopped_, "maintenance");
 }
 
+// Its machine was suspended, and another process has taken its place.
+TEST_F(CoordinatorSteeringTest, ServerThatWasReplacedDoesNotStopTheJob) {
+  v1::Identity server = Worker(1);
+  server.set_task_type("ps");
+  server.set_task_index(0);
+  server.set_incarnation(9);
+  ASSERT_OK(Register(Registration(server)));
+  v1::StopRequest request;
+  request.set_task_type("ps");
+  request.set_incarnation(8);
+  EXPECT_THAT(Call(*stub_, &Stub::Stop, request).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_FALSE(stopped_.has_value());
+
+  for (const uint64_t incarnation : {9, 10}) {
+    stopped_.reset();
+    request.set_incarnation(incarnation);
+    EXPECT_OK(Call(*stub_, &Stub::Stop, request));
+    EXPECT_TRUE(stopped_.has_value()) << incarnation;
+  }
+}
+
+TEST_F(CoordinatorSteeringTest, ServerOfAnotherJobDoesNotStopThisOne) {
+  v1::StopRequest request;
+  request.set_task_type("ps");
+  request.set_job_id("another");
+  EXPECT_THAT(Call(*stub_, &Stub::Stop, request).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_FALSE(stopped_.has_value());
+  request.set_job_id(kJobId);
+  EXPECT_OK(Call(*stub_, &Stub::Stop, request));
+  EXPECT_TRUE(stopped_.has_value());
+}
+
 TEST_F(CoordinatorSteeringTest, StopFromATaskThatCannotBeIsRefused) {
   EXPECT_THAT(StopFrom("printer", 1),
               StatusIs(absl::StatusCode::kInvalidArgument));

@@ -63,7 +63,8 @@ class PeerProbesTest : public GroupFixture {
 };
 
 TEST_F(PeerProbesTest, AMemberThatAnswersIsNotLost) {
-  const PeerProbes probes(Fast());
+  PeerProbes probes(Fast());
+  ASSERT_TRUE(probes.Begin().ok());
   WaitForAnswers(5);
   answerer_.refuses = true;
   WaitForAnswers(answerer_.heard + 5);
@@ -75,7 +76,8 @@ TEST_F(PeerProbesTest, AMemberThatIsSilentIsLostOnce) {
   options.timeout = absl::Milliseconds(100);
   server_->Shutdown(absl::ZeroDuration());
   server_.reset();
-  const PeerProbes probes(std::move(options));
+  PeerProbes probes(std::move(options));
+  ASSERT_TRUE(probes.Begin().ok());
   EXPECT_FALSE(Loss().ok());
   // Several rounds later.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -86,14 +88,16 @@ TEST_F(PeerProbesTest, AnotherProgramAtItsAddressIsNotTheMember) {
   server_->Shutdown(absl::ZeroDuration());
   server_.reset();
   server_ = *GrpcServer::Start(addresses_[1], {});
-  const PeerProbes probes(Fast());
+  PeerProbes probes(Fast());
+  ASSERT_TRUE(probes.Begin().ok());
   EXPECT_THAT(Loss(), StatusIs(absl::StatusCode::kUnimplemented,
                                HasSubstr("another program")));
 }
 
 TEST_F(PeerProbesTest, AMemberOfAnotherGroupIsLost) {
   answerer_.joins = false;
-  const PeerProbes probes(Fast());
+  PeerProbes probes(Fast());
+  ASSERT_TRUE(probes.Begin().ok());
   EXPECT_THAT(Loss(),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("another group")));
   EXPECT_GE(answerer_.heard, PeerProbes::kTries);
@@ -106,7 +110,8 @@ TEST_F(PeerProbesTest, AProbeInFlightIsCancelledAtTheEnd) {
   PeerProbes::Options options = Fast();
   options.timeout = absl::Minutes(10);
   {
-    const PeerProbes probes(std::move(options));
+    PeerProbes probes(std::move(options));
+    ASSERT_TRUE(probes.Begin().ok());
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   EXPECT_THAT(lost(), IsEmpty());

@@ -1,8 +1,10 @@
 #include "chief/checkpoint/given_values.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
+#include "common/checkpoint/files/posix_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
@@ -111,6 +113,38 @@ void Collect(const std::string& folder, float second) {
   ASSERT_TRUE(values.IsWantedFrom(0, Alive));
   ASSERT_OK(values.Write(0, 1, 0, Bytes({1, second})));
   ASSERT_NE(*values.Take(), nullptr);
+}
+
+// A killed chief leaves nothing there, and no stranger can exchange the values.
+TEST(GivenValuesTest, WithoutADirectoryTheValuesHaveNoName) {
+  TempDir folder;
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  GivenValues values("");
+  ASSERT_OK(values.Want(Model()));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  ASSERT_TRUE(values.IsWantedFrom(1, Alive));
+  ASSERT_OK(values.Write(1, 1, 0, Bytes({1, 2})));
+  const auto taken = values.Take();
+  unsetenv("TMPDIR");
+  ASSERT_OK(taken.status());
+  ASSERT_NE(*taken, nullptr);
+  EXPECT_EQ(Second(**taken), 2);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(GivenValuesTest, AFileThatTakesTheNameIsNotRead) {
+  TempDir folder;
+  GivenValues values(folder.path());
+  ASSERT_OK(values.Want(Model()));
+  ASSERT_TRUE(values.IsWantedFrom(1, Alive));
+  ASSERT_OK(values.Write(1, 1, 0, Bytes({1, 2})));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    std::filesystem::remove(entry.path());
+    ASSERT_OK(WriteWholeFile(entry.path().string(), "another chief's"));
+  }
+  const auto taken = values.Take();
+  ASSERT_OK(taken.status());
+  EXPECT_EQ(Second(**taken), 2);
 }
 
 TEST(GivenValuesTest, ALaterChiefFindsTheValuesIfTheyFit) {

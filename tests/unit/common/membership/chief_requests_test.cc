@@ -72,16 +72,20 @@ TEST(ChiefRequestsTest, ARequestIsReadWhateverBytesItsReasonHas) {
   EXPECT_EQ(leave.cause(), v1::LEAVE_CANNOT_TAKE_PART);
   EXPECT_EQ(leave.reason(), "no file /data/M?ller");
   v1::StopRequest stop;
-  ASSERT_TRUE(stop.ParseFromString(
-      StopRequestOf({TaskType::kPs, 1}, reason).SerializeAsString()));
+  ASSERT_TRUE(
+      stop.ParseFromString(StopRequestOf({"job", {TaskType::kPs, 1}, 7}, reason)
+                               .SerializeAsString()));
   EXPECT_EQ(stop.reason(), "ps 1: no file /data/M?ller");
 }
 
 TEST(ChiefRequestsTest, AStopNamesTheTask) {
-  const v1::StopRequest request = StopRequestOf({TaskType::kPs, 1}, "why");
+  const v1::StopRequest request =
+      StopRequestOf({"job", {TaskType::kPs, 1}, 7}, "why");
   EXPECT_EQ(request.reason(), "ps 1: why");
   EXPECT_EQ(request.task_type(), "ps");
   EXPECT_EQ(request.task_index(), 1);
+  EXPECT_EQ(request.job_id(), "job");
+  EXPECT_EQ(request.incarnation(), 7);
 }
 
 }  // namespace

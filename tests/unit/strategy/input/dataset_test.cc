@@ -87,7 +87,7 @@ TEST(DatasetTest, AMissingFunctionIsReportedAndNotCalled) {
         Dataset::FromFiles({"a"}, nullptr)}) {
     EXPECT_THAT(data.Check(), StatusIs(absl::StatusCode::kInvalidArgument,
                                        HasSubstr("is null")));
-    EXPECT_EQ(data.Like(), std::nullopt);
+    static_cast<void>(data.Like());  // calls no function that is missing
   }
 }
 

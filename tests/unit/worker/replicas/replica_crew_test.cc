@@ -1,5 +1,7 @@
 #include "worker/replicas/replica_crew.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/unit/common/process/forbid_threads.h"
 
 namespace lockstep::worker {
 namespace {
@@ -26,6 +29,22 @@ TEST(ReplicaCrewTest, AllReplicasWorkAtTheSameTime) {
     return absl::OkStatus();
   }),
               IsOk());
+}
+
+TEST(ReplicaCrewTest, WithoutThreadsNoReplicaWorks) {
+  constexpr int kCode = 77;
+  EXPECT_EXIT(
+      {
+        ForbidThreads();
+        ReplicaCrew crew(2);
+        bool called = false;
+        const absl::Status ran = crew.Run([&](size_t) {
+          called = true;
+          return absl::OkStatus();
+        });
+        _exit(absl::IsResourceExhausted(ran) && !called ? kCode : 1);
+      },
+      ::testing::ExitedWithCode(kCode), "");
 }
 
 TEST(ReplicaCrewTest, QuestionsAreAnsweredInTheThreadOfTheCaller) {

@@ -92,6 +92,20 @@ TEST(TaskPlanTest, AWorkerThatHostsTheChiefGetsTheJob) {
                                       "--compute_threads", "2"));
 }
 
+TEST(TaskPlanTest, AStateDirectoryAmongTheProgramsFlagsIsTheOnlyOne) {
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--log_level", "debug", "--state_dir", "/s"},
+        std::vector<std::string>{"--state_dir=/s"}}) {
+    TaskPlanOptions options = Options(TaskType::kPs, 0);
+    options.more_args = flags;
+
+    const auto plan = PlanTask(options);
+
+    ASSERT_OK(plan);
+    EXPECT_EQ(plan->args, flags);
+  }
+}
+
 TEST(TaskPlanTest, WithoutServersTheChiefIsAWorkerWithAMirror) {
   TaskPlanOptions options = Options(TaskType::kChief, 0);
   options.cluster_json = R"({"cluster":{"chief":["c:1"],"worker":["w:1"]}})";
