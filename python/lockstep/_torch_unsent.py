@@ -1,5 +1,7 @@
 """Gradients that the rest of a step's body must leave as they are."""
 
+import torch
+
 
 class Unsent:
     """Finds out that a program changes gradients after step.backward().
@@ -44,3 +46,46 @@ class Sent(Unsent):
 
     def _is_change(self, was, before, now, after):
         return now is not None and super()._is_change(was, before, now, after)
+
+
+class Watcher:
+    """Chooses the gradients of a step that the rest of its body must not change.
+
+    Args:
+      names, parameters: of the variables.
+      kept: gradients stay in ``.grad`` when they are sent.
+    """
+
+    def __init__(self, names, parameters, kept):
+        self._names = names
+        self._parameters = parameters
+        self._kept = kept
+        self._steps = 0  # in which gradients were watched when sent
+
+    def watch(self, sent, last, number):
+        """An Unsent or None, after a backward pass of step ``number``.
+
+        Args:
+          sent: the gradients were sent.
+          last: as ``step.backward`` takes it.
+        """
+        if not sent:
+            return (None if last is False else
+                    Unsent(self._names, self._parameters))
+        if not self._kept:
+            return None
+        # All of them at first; later one in turn, which is enough to find what
+        # clips or scales all.
+        only = range(len(self._names))
+        if self._steps >= 2 and self._names:
+            only = [number % len(self._names)]
+        self._steps += 1
+        return Sent(self._names, self._parameters, only)
+
+    def fill(self):
+        """The rest of the body of a pass that is not needed may read them."""
+        if not self._kept:
+            return
+        for p in self._parameters:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)

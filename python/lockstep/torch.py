@@ -24,7 +24,7 @@ from ._torch_leftovers import Leftovers
 from ._torch_load import load, shared_buffers, table_name
 from ._torch_places import Places, check_memory
 from ._torch_sampler import Sampler
-from ._torch_unsent import Sent, Unsent
+from ._torch_unsent import Watcher
 from ._torch_values import Values, view
 
 __all__ = ["Embedding", "Evaluator", "Sampler", "Step", "Worker", "load"]
@@ -138,7 +138,7 @@ class Step(_base.BaseStep):
         self._check_whole()
         if self._over:
             if worker._unwanted:
-                worker._fill_gradients()
+                worker._watcher.fill()
                 return
             raise RuntimeError(
                 f"backward was called {self._calls + 1} times in step "
@@ -170,10 +170,10 @@ class Step(_base.BaseStep):
             sent = worker._hooks.active
             if sent:
                 self._finish()
-            self._left = worker._watch(sent, last, self.number)
+            self._left = worker._watcher.watch(sent, last, self.number)
         except _session.Unwanted:
             worker._drop()
-            worker._fill_gradients()
+            worker._watcher.fill()
         except BaseException:
             if fresh and not self._over and not any(worker._sent):
                 self._calls = 0
@@ -311,8 +311,9 @@ class Worker(_base.BaseWorker):
         check_memory(named, shared)
         self._places = Places(model)
         self._calls = 0  # of backward in each step; 0: not known yet
-        self._watched = 0  # steps whose gradients were watched when sent
         self._keep_gradients = bool(keep_gradients)
+        self._watcher = Watcher(self._names, self._parameters,
+                                self._keep_gradients)
         self._unwanted = self._computes = False
         self._leftovers = Leftovers()
         self._sent = [True] * len(self._parameters)
@@ -346,29 +347,6 @@ class Worker(_base.BaseWorker):
             p.grad = None
         for each in self._embeddings:
             each._clear_gradients()
-
-    def _fill_gradients(self):
-        """The rest of the body of a pass that nobody needs may read them."""
-        if not self._keep_gradients:
-            return
-        for p in self._parameters:
-            if p.grad is None:
-                p.grad = torch.zeros_like(p)
-
-    def _watch(self, sent, last, number):
-        """Gradients that the rest of the body must not change; or None."""
-        if not sent:
-            return (None if last is False else
-                    Unsent(self._names, self._parameters))
-        if not self._keep_gradients:
-            return None
-        # All of them at first; later one in turn, which is enough to find what
-        # clips or scales all.
-        only = range(len(self._names))
-        if self._watched >= 2 and self._names:
-            only = [number % len(self._names)]
-        self._watched += 1
-        return Sent(self._names, self._parameters, only)
 
     def _forget_gradients(self):
         self._clear_gradients()
