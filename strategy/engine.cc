@@ -49,7 +49,8 @@ Engine::Engine(const StrategyOptions& options,
       workers_(std::move(workers)),
       worker_devices_(DevicesOf(options)),
       group_(options, workers_.get()),
-      variables_(options.kind, worker_devices_) {}
+      own_(options, nullptr),
+      variables_(options.kind, worker_devices_, workers_ != nullptr) {}
 
 absl::Status Engine::RunReplicas(
     absl::FunctionRef<absl::Status(Replica&)> work) {

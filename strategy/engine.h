@@ -28,7 +28,10 @@ class Engine {
 
   Kind kind() const { return options_.kind; }
   const Placement& worker_devices() const { return worker_devices_; }
+  // All replicas of the strategy.
   const ReplicaGroup& group() const { return group_; }
+  // The replicas of this process alone.
+  const ReplicaGroup& own() const { return own_; }
   VariableStore& variables() { return variables_; }
   const VariableStore& variables() const { return variables_; }
 
@@ -57,6 +60,7 @@ class Engine {
   const std::unique_ptr<Collective> workers_;
   const Placement worker_devices_;
   const ReplicaGroup group_;
+  const ReplicaGroup own_;
   VariableStore variables_;
 };
 

@@ -29,9 +29,9 @@ std::vector<JobVariable> ServedVariables::Describe(
 
 absl::StatusOr<std::unique_ptr<ServedVariables>> ServedVariables::Begin(
     VariableStore& store, const std::vector<Variable>& variables,
-    std::unique_ptr<TrainingJob> job) {
+    std::unique_ptr<TrainingJob> job, std::function<absl::Status()> group) {
   auto served = std::unique_ptr<ServedVariables>(
-      new ServedVariables(store, variables, std::move(job)));
+      new ServedVariables(store, variables, std::move(job), std::move(group)));
   LOCKSTEP_RETURN_IF_ERROR(served->TakeNext());
   // Last: after an error the strategy itself may still write the variables.
   if (!served->pass_.has_value()) return served;
@@ -49,7 +49,7 @@ absl::Status ServedVariables::TakeNext() {
   // An error leaves no pass: the copies may then hold values of two steps, to
   // which no gradient belongs.
   pass_.reset();
-  LOCKSTEP_ASSIGN_OR_RETURN(pass_, job_->Next());
+  LOCKSTEP_ASSIGN_OR_RETURN(pass_, job_->Next(group_));
   // At the end the last pass may be older than the last step, which a worker
   // whose pass came too late has not computed.
   if (!pass_.has_value() && !job_->has_last_values()) {

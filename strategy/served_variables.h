@@ -2,6 +2,7 @@
 #define LOCKSTEP_STRATEGY_SERVED_VARIABLES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -33,11 +34,12 @@ class ServedVariables {
   // Takes the first pass of the job and writes its values to the copies. From
   // then on the strategy's own writes to the variables return
   // kFailedPrecondition, until training is over or this object is destroyed.
+  // `group` must outlive the object; see TrainingJob::Next().
   //
   // Errors: as TrainingJob::Next()
   static absl::StatusOr<std::unique_ptr<ServedVariables>> Begin(
       VariableStore& store, const std::vector<Variable>& variables,
-      std::unique_ptr<TrainingJob> job);
+      std::unique_ptr<TrainingJob> job, std::function<absl::Status()> group);
 
   ~ServedVariables();
   ServedVariables(const ServedVariables&) = delete;
@@ -78,14 +80,19 @@ class ServedVariables {
 
  private:
   ServedVariables(VariableStore& store, const std::vector<Variable>& variables,
-                  std::unique_ptr<TrainingJob> job)
-      : store_(store), variables_(variables), job_(std::move(job)) {}
+                  std::unique_ptr<TrainingJob> job,
+                  std::function<absl::Status()> group)
+      : store_(store),
+        variables_(variables),
+        job_(std::move(job)),
+        group_(std::move(group)) {}
   absl::Status TakeNext();
   void EndServing() const;
 
   VariableStore& store_;
   const std::vector<Variable> variables_;
   const std::unique_ptr<TrainingJob> job_;
+  const std::function<absl::Status()> group_;
   std::optional<JobPass> pass_;
   int64_t dropped_ = 0;
 };

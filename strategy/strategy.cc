@@ -20,9 +20,12 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Make(
 absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Make(
     const StrategyOptions& options, std::unique_ptr<Collective> workers) {
   LOCKSTEP_RETURN_IF_ERROR(options.Validate());
-  if (options.kind != Kind::kMultiWorkerMirrored || workers == nullptr) {
+  const bool has_group = options.kind == Kind::kMultiWorkerMirrored ||
+                         options.kind == Kind::kParameterServer;
+  if (!has_group || workers == nullptr) {
     return absl::InvalidArgumentError(
-        "a group of workers is for kMultiWorkerMirrored, and must be there");
+        "a group of workers is for kMultiWorkerMirrored and kParameterServer, "
+        "and must be there");
   }
   return std::unique_ptr<Strategy>(
       new Strategy(std::make_unique<Engine>(options, std::move(workers))));
@@ -31,18 +34,22 @@ absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Make(
 absl::StatusOr<std::unique_ptr<Strategy>> Strategy::Join(
     const StrategyOptions& options, const WorkersOptions& workers) {
   LOCKSTEP_RETURN_IF_ERROR(options.Validate());
-  if (options.kind == Kind::kParameterServer) {
+  const bool served = options.kind == Kind::kParameterServer;
+  if (served && !workers.group_beside_servers) {
     LOCKSTEP_ASSIGN_OR_RETURN(const bool keeps_outputs, KeepsOutputs(workers));
     LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Strategy> made, Make(options));
     made->keeps_outputs_ = keeps_outputs;
     return made;
   }
-  if (options.kind != Kind::kMultiWorkerMirrored) return Make(options);
+  if (!served && options.kind != Kind::kMultiWorkerMirrored) {
+    return Make(options);
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<Collective> group,
       JoinWorkers(
           workers,
-          absl::StrCat("kMultiWorkerMirrored with ", options.replicas,
+          absl::StrCat(served ? "kParameterServer" : "kMultiWorkerMirrored",
+                       " with ", options.replicas,
                        " replicas in each worker, sums in the order ",
                        options.order == SumOrder::kRing ? "kRing" : "kRank")));
   return Make(options, std::move(group));

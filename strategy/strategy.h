@@ -47,17 +47,24 @@ class Strategy {
   static absl::StatusOr<std::unique_ptr<Strategy>> Make(
       const StrategyOptions& options);
 
-  // The strategy of one of several workers, for kMultiWorkerMirrored alone. All
-  // workers must pass the same options.
+  // The strategy of one of several workers, for kMultiWorkerMirrored, or for
+  // kParameterServer with group_beside_servers. All workers must pass the same
+  // options.
+  //
+  //   kInvalidArgument  as StrategyOptions::Validate(); another kind; `workers`
+  //                     is null
   static absl::StatusOr<std::unique_ptr<Strategy>> Make(
       const StrategyOptions& options, std::unique_ptr<Collective> workers);
 
   // The strategy of this process in a program of several processes. Under
   // kMultiWorkerMirrored it joins all workers of the cluster, and each call
   // waits for all of them. Strategies of other kinds have the replicas of this
-  // process alone; under kParameterServer TrainedBy::Make() joins a job, whose
-  // servers combine the gradients of all workers, and only should_checkpoint()
-  // and should_save_summary() depend on TF_CONFIG.
+  // process alone.
+  //
+  // Under kParameterServer TrainedBy::Make() joins a job, whose servers combine
+  // the gradients of all workers. With WorkersOptions::group_beside_servers the
+  // workers of the job form a group too; without it only should_checkpoint()
+  // and should_save_summary() depend on TF_CONFIG here.
   //
   // When a worker ends, the calls of all others return kAborted, or
   // kUnavailable if it was killed and has not started again. To go on, each
@@ -72,8 +79,8 @@ class Strategy {
   // The strategy in force where a program has made none: one replica. It may
   // use the variables of all strategies while none of their replicas runs.
   // Reading a variable reduces its copies in this process and writing it writes
-  // them, by the rules of its own strategy; a kOnRead variable of
-  // kMultiWorkerMirrored is refused with kInvalidArgument, except that one of
+  // them, by the rules of its own strategy; a kOnRead variable of a group of
+  // workers is refused with kInvalidArgument, except that one of
   // kOnlyFirstReplica may be read.
   static Strategy& Default();
 

@@ -124,9 +124,11 @@ absl::StatusOr<std::unique_ptr<TrainedBy>> TrainedBy::Make(
     return absl::InvalidArgumentError(
         "a job with servers is for kParameterServer, and must be there");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<ServedVariables> served,
-                            ServedVariables::Begin(strategy.engine_.variables(),
-                                                   variables, std::move(job)));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<ServedVariables> served,
+      ServedVariables::Begin(
+          strategy.engine_.variables(), variables, std::move(job),
+          [&engine = strategy.engine_] { return engine.group().Ended(); }));
   auto made = std::unique_ptr<TrainedBy>(
       new TrainedBy(strategy, options, std::move(variables)));
   made->served_ = std::move(served);
@@ -219,11 +221,11 @@ absl::Status TrainedBy::Apply(Replica& replica,
 
 absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all,
                                  const PerReplica<Value>& losses) {
+  if (served_ != nullptr) return PushAll(all, losses);
   LOCKSTEP_RETURN_IF_ERROR(strategy_.engine_.group().TellIfRefused(
       "Apply()", Check(all), options_.communication));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<Reduced> reduced,
                             ReduceAll(cross, all));
-  if (served_ != nullptr) return PushAll(std::move(reduced), losses);
   std::vector<Variable> trained;
   for (const Reduced& each : reduced) trained.push_back(each.variable);
   // After the reduction, so that its errors leave no state behind.
@@ -238,12 +240,22 @@ absl::Status TrainedBy::ApplyAll(Cross& cross, const All& all,
   return absl::OkStatus();
 }
 
-absl::Status TrainedBy::PushAll(std::vector<Reduced> reduced,
+absl::Status TrainedBy::PushAll(const All& all,
                                 const PerReplica<Value>& losses) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(all));
+  const GradientsByVariable gradients_of = ByVariable(all);
+  std::vector<Distributed> values;
+  for (const ReducePair& pair : gradients_of.pairs) {
+    values.push_back(ToDistributed(pair.value));
+  }
+  // The servers reduce what the workers hand in, also where these form a group.
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::vector<Leaf> reduced,
+      strategy_.engine_.own().Reduce(options_.reduce, Toward::kAll, values,
+                                     options_.communication));
   std::vector<std::pair<Variable, Leaf>> pairs;
-  for (const Reduced& each : reduced) {
-    // All copies of a reduced gradient are equal.
-    pairs.emplace_back(each.variable, each.gradient.At(0));
+  for (size_t i = 0; i < reduced.size(); ++i) {
+    pairs.emplace_back(gradients_of.variables[i], std::move(reduced[i]));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const auto gradients,
                             served_->InOrder(std::move(pairs)));
@@ -253,26 +265,31 @@ absl::Status TrainedBy::PushAll(std::vector<Reduced> reduced,
                        loss / static_cast<double>(losses.local().size()));
 }
 
-absl::StatusOr<std::vector<TrainedBy::Reduced>> TrainedBy::ReduceAll(
-    Cross& cross, const All& all) {
-  std::vector<ReducePair> pairs;
-  std::vector<Variable> variables;
+TrainedBy::GradientsByVariable TrainedBy::ByVariable(const All& all) {
+  GradientsByVariable gradients;
   for (size_t i = 0; i < all.At(0).size(); ++i) {
     if (!all.At(0)[i].gradient.has_value()) continue;
     std::vector<Leaf> leaves;
     for (const std::vector<GradientAndVariable>& mine : all.local()) {
       leaves.push_back(*mine[i].gradient);
     }
-    variables.push_back(all.At(0)[i].variable);
-    pairs.push_back({PerReplica<Leaf>(std::move(leaves), all.first_replica()),
-                     variables.back()});
+    gradients.variables.push_back(all.At(0)[i].variable);
+    gradients.pairs.push_back(
+        {PerReplica<Leaf>(std::move(leaves), all.first_replica()),
+         gradients.variables.back()});
   }
+  return gradients;
+}
+
+absl::StatusOr<std::vector<TrainedBy::Reduced>> TrainedBy::ReduceAll(
+    Cross& cross, const All& all) const {
+  const GradientsByVariable gradients = ByVariable(all);
   LOCKSTEP_ASSIGN_OR_RETURN(
-      auto values,
-      cross.BatchReduceTo(options_.reduce, pairs, options_.communication));
+      auto values, cross.BatchReduceTo(options_.reduce, gradients.pairs,
+                                       options_.communication));
   std::vector<Reduced> reduced;
   for (size_t i = 0; i < values.size(); ++i) {
-    reduced.push_back({variables[i], std::move(values[i])});
+    reduced.push_back({gradients.variables[i], std::move(values[i])});
   }
   return reduced;
 }

@@ -118,7 +118,7 @@ class TrainedBy {
   //                     the variable is of another strategy; Ftrl, a sparse
   //                     gradient and a learning rate that is 0 in the
   //                     variable's type. Nothing has changed, and the calls of
-  //                     all workers fail
+  //                     all workers fail; under kParameterServer this one alone
   //   others            as Replica::Merge(), the reduction, and
   //                     ServedVariables::Push()
   absl::Status Apply(Replica& replica,
@@ -210,10 +210,16 @@ class TrainedBy {
                      std::vector<GradientAndVariable> gradients, Value loss);
   absl::Status ApplyAll(Cross& cross, const All& all,
                         const PerReplica<Value>& losses);
-  // Hands reduced gradients to the servers.
-  absl::Status PushAll(std::vector<Reduced> reduced,
-                       const PerReplica<Value>& losses);
-  absl::StatusOr<std::vector<Reduced>> ReduceAll(Cross& cross, const All& all);
+  // Reduces the gradients of this process and hands them to the servers.
+  absl::Status PushAll(const All& all, const PerReplica<Value>& losses);
+  // The gradients of the local replicas for each variable that has some.
+  struct GradientsByVariable {
+    std::vector<ReducePair> pairs;  // with variables[i] as their target
+    std::vector<Variable> variables;
+  };
+  static GradientsByVariable ByVariable(const All& all);
+  absl::StatusOr<std::vector<Reduced>> ReduceAll(Cross& cross,
+                                                 const All& all) const;
   // Creates slots and powers that are missing.
   absl::Status CreateState(Cross& cross, const std::vector<Variable>& trained);
   absl::Status UpdateVariable(Cross& cross, const Reduced& reduced);

@@ -13,19 +13,27 @@ namespace {
 
 using worker::Session;
 
+constexpr absl::Duration kWait = absl::Seconds(1);
+constexpr int kWaitsWithoutGroup = 10;
+
 class SessionJob final : public TrainingJob {
  public:
   explicit SessionJob(std::unique_ptr<Session> session)
       : session_(std::move(session)) {}
 
-  absl::StatusOr<std::optional<JobPass>> Next() override {
+  absl::StatusOr<std::optional<JobPass>> Next(
+      absl::FunctionRef<absl::Status()> group) override {
     worker::SessionStep step;
+    int waits_without_group = 0;
     while (true) {
       // A session waits for a limited time, this call until there is a pass.
       LOCKSTEP_ASSIGN_OR_RETURN(const Session::Turn turn,
-                                session_->Next(absl::Seconds(1), step));
+                                session_->Next(kWait, step));
       switch (turn) {
         case Session::Turn::kNothing:
+          if (const absl::Status lives = group(); !lives.ok()) {
+            if (++waits_without_group >= kWaitsWithoutGroup) return lives;
+          }
           break;
         case Session::Turn::kRows:  // only jobs with tables, which this is not
           LOCKSTEP_RETURN_IF_ERROR(session_->Pull());

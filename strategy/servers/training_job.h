@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -38,11 +39,17 @@ class TrainingJob {
   // nullopt if training is over. After a failure of a machine it may return an
   // earlier step again.
   //
+  // `group` tells whether the group of the workers lives. While it has ended,
+  // the job may wait for a worker that waits for this one to form the group
+  // anew, so the call then waits for 10 seconds at most: if the group has ended
+  // because training is over, the job tells that soon.
+  //
   //   kCancelled           the job was stopped
   //   kFailedPrecondition  Push() was not called for the current pass
   //   others               the job failed, or refused this worker, with the
-  //                        chief's reason
-  virtual absl::StatusOr<std::optional<JobPass>> Next() = 0;
+  //                        chief's reason; of `group`
+  virtual absl::StatusOr<std::optional<JobPass>> Next(
+      absl::FunctionRef<absl::Status()> group) = 0;
 
   // After Next() has returned nullopt: true if value() has the values with
   // which training, or this worker's input, has ended. False if the servers

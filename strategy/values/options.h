@@ -21,9 +21,9 @@ enum class Kind {
   // own, as with parameter servers.
   kCentral,
   // As kMirrored, in a worker of a job with parameter servers: the variables
-  // that TrainedBy trains lie on the servers, and the copies follow them. The
-  // replicas are those of this process; the servers combine the gradients of
-  // all workers.
+  // that TrainedBy trains lie on the servers, which combine the gradients of
+  // all workers, and the copies follow them. All else is of the replicas of
+  // this process, or of all workers of a group: see Strategy::Join().
   kParameterServer,
 };
 

@@ -89,7 +89,7 @@ bool ReplicaGroup::Rings(Toward toward, ElementType type) const {
   if (options_.order == SumOrder::kRank) return false;
   // Where TensorFlow has rings: every reduction of several workers; in one
   // process all-reduces and batches, but not of int32.
-  if (options_.kind == Kind::kMultiWorkerMirrored) return true;
+  if (workers_ != nullptr) return true;
   return options_.kind == Kind::kMirrored && toward == Toward::kAll &&
          type != ElementType::kInt32;
 }

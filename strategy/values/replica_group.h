@@ -46,6 +46,11 @@ class ReplicaGroup {
   int worker() const { return workers_ == nullptr ? 0 : workers_->rank(); }
   int first_replica() const { return worker() * local(); }
 
+  // As Collective::Ended(); OK without other workers.
+  absl::Status Ended() const {
+    return workers_ == nullptr ? absl::OkStatus() : workers_->Ended();
+  }
+
   // OK if the value has a component for each replica of this worker; one that
   // is not per replica has one for all.
   //

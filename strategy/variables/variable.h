@@ -63,6 +63,7 @@ class Variable {
     Placement placement;
     uint64_t owner = 0;          // number of the store that made it
     Kind kind = Kind::kDefault;  // of that store
+    bool in_workers = false;     // as that store has it
     // Equal for all copies. Kept here, since a replica must not read the copy
     // of another one.
     ElementType type = ElementType::kFloat32;

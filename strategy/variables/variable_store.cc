@@ -105,8 +105,10 @@ std::string CallOf(const VariableOptions& options) {
                       IsTrainable(options) ? "trainable" : "not trainable");
 }
 
-VariableStore::VariableStore(Kind kind, Placement replica_devices)
+VariableStore::VariableStore(Kind kind, Placement replica_devices,
+                             bool in_workers)
     : kind_(kind),
+      in_workers_(in_workers),
       replica_devices_(std::move(replica_devices)),
       parameter_devices_(HasOneCopy(kind) ? Placement{{"host"}}
                                           : replica_devices_),
@@ -133,8 +135,7 @@ bool VariableStore::IsForeign(const Variable& variable) const {
 }
 
 absl::Status VariableStore::CheckLocal(const Variable& variable) const {
-  if (!IsForeign(variable) ||
-      variable.state_->kind != Kind::kMultiWorkerMirrored) {
+  if (!IsForeign(variable) || !variable.state_->in_workers) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -210,6 +211,7 @@ absl::StatusOr<Variable> VariableStore::Make(const VariableOptions& options,
   state->placement = PlacementOf(options);
   state->owner = number_;
   state->kind = kind_;
+  state->in_workers = in_workers_;
   state->type = initial.type();
   state->shape = initial.shape();
   state->copies.assign(state->placement.devices.size(), initial);

@@ -34,7 +34,8 @@ std::string CallOf(const VariableOptions& options);
 class VariableStore {
  public:
   // `replica_devices` must have a device for each replica of the process.
-  VariableStore(Kind kind, Placement replica_devices);
+  // `in_workers`: the members of a group of workers have copies too.
+  VariableStore(Kind kind, Placement replica_devices, bool in_workers = false);
 
   // The placement of variables that are not colocated: the devices of the
   // replicas, or under kCentral one device that runs no replica.
@@ -127,6 +128,7 @@ class VariableStore {
 
  private:
   const Kind kind_;
+  const bool in_workers_;
   const Placement replica_devices_;
   Placement parameter_devices_;
   const uint64_t number_;  // identifies this store in the process

@@ -53,6 +53,14 @@ absl::StatusOr<std::unique_ptr<Collective>> JoinWorkers(
   if (given.IsLocal() || given.self().type == TaskType::kEvaluator) {
     return std::move(MakeLocalGroup(1, options.timeout).front());
   }
+  if (options.group_beside_servers && given.num_ps() > 0 &&
+      given.WorkerHostsChief()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        given.source(),
+        ": group_beside_servers is true, but the cluster has no chief task: "
+        "worker 0 has the chief of the job at the address that the group "
+        "needs; add \"chief\": [\"HOST:PORT\"] to the cluster"));
+  }
   CommonFlags flags;
   flags.tf_config = options.tf_config;
   flags.insecure = OptionOfProgram("", "LOCKSTEP_INSECURE") == "1";

@@ -37,6 +37,11 @@ struct WorkersOptions {
   absl::Duration timeout = absl::Minutes(5);
   // The time within which all members must have started.
   absl::Duration join_timeout = absl::Minutes(10);
+  // For kParameterServer alone: the workers of the job form a group too. Then
+  // replicas(), input pipelines, reductions, and the variables that no server
+  // has are those of all workers, and each call waits for all. Without a group,
+  // which training does not need, no worker waits for another one.
+  bool group_beside_servers = false;
   // Workers of one host read large values in each other's memory.
   bool shared_memory = true;
   Implementation implementation = Implementation::kAuto;
@@ -52,9 +57,11 @@ struct WorkersOptions {
 // that must be equal at all workers, such as the kind of their strategy.
 //
 //   kInvalidArgument    TF_CONFIG is malformed, or its task is a ps, or a chief
-//                       beside ps; a member has another purpose, cluster or
-//                       implementation; two members with kNccl have the same
-//                       GPU
+//                       beside ps; group_beside_servers is true in a cluster
+//                       without a chief task, whose worker 0 has the chief of
+//                       the job at its address; a member has another purpose,
+//                       cluster or implementation; two members with kNccl have
+//                       the same GPU
 //   kFailedPrecondition a member with kNccl has no NCCL, or no such GPU; names
 //                       it, the reason and the fix
 //   kUnavailable        the task's address is in use; a member has died

@@ -11,7 +11,8 @@ class FakeServers::Job final : public TrainingJob {
     pass_.workers = servers.workers_;
   }
 
-  absl::StatusOr<std::optional<JobPass>> Next() override {
+  absl::StatusOr<std::optional<JobPass>> Next(
+      absl::FunctionRef<absl::Status()>) override {
     pass_.step = pass_.batch = passes_++;
     values_ = servers_.ValuesAt(pass_.step);
     return pass_;

@@ -14,7 +14,8 @@ std::string NameOf(const Shape& shape) {
                      : shape.kind == Kind::kParameterServer
                          ? "ParameterServer"
                          : "MultiWorkerMirrored";
-  return absl::StrCat(kind, "_", shape.workers, "x", shape.replicas);
+  return absl::StrCat(kind, "_", shape.workers, "x", shape.replicas,
+                      shape.apart ? "_apart" : "");
 }
 
 std::vector<Shape> AllShapes() {
@@ -25,7 +26,9 @@ std::vector<Shape> AllShapes() {
           {Kind::kMultiWorkerMirrored, 2, 2},
           {Kind::kMultiWorkerMirrored, 3, 1},
           {Kind::kMultiWorkerMirrored, 3, 2},
-          {Kind::kParameterServer, 1, 2}};
+          {Kind::kParameterServer, 1, 2},
+          {Kind::kParameterServer, 2, 1},
+          {Kind::kParameterServer, 2, 2}};
 }
 
 CaseTest::Fleet CaseTest::Make(const Shape& shape, absl::Duration timeout,
@@ -34,9 +37,10 @@ CaseTest::Fleet CaseTest::Make(const Shape& shape, absl::Duration timeout,
   Fleet fleet;
   for (auto& member : group) {
     const StrategyOptions options{shape.kind, shape.replicas, {}, order};
-    fleet.push_back((shape.kind == Kind::kMultiWorkerMirrored
-                         ? Strategy::Make(options, std::move(member))
-                         : Strategy::Make(options))
+    const bool joins = shape.kind == Kind::kMultiWorkerMirrored ||
+                       (shape.workers > 1 && !shape.apart);
+    fleet.push_back((joins ? Strategy::Make(options, std::move(member))
+                           : Strategy::Make(options))
                         .value());
   }
   return fleet;

@@ -23,6 +23,7 @@ struct Shape {
   Kind kind;
   int workers;
   int replicas;
+  bool apart = false;  // the workers form no group
 
   int all() const { return workers * replicas; }
 };

@@ -1,10 +1,14 @@
 // Cases that write variables, and case 104, for variables that lie on the
 // servers of a job: PARAMETER_SERVER with two workers of one and of two
-// replicas. The other cases see variables of a kParameterServer strategy that
-// no job has taken.
+// replicas, once with a group of the workers and once without. The other cases
+// see variables of a kParameterServer strategy that no job has taken.
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,7 +30,7 @@ constexpr float kRate = 0.05f;
 
 // A worker with its strategy, and `w`, which the servers have.
 struct Member {
-  std::unique_ptr<Strategy> strategy;
+  Strategy* strategy;
   Variable w;
   std::unique_ptr<TrainedBy> trained;
 };
@@ -34,19 +38,32 @@ struct Member {
 class ServedCases : public CaseTest {
  protected:
   ServedCases() : servers_(GetParam().workers, kRate, {kInitial}) {
-    for (int worker = 0; worker < GetParam().workers; ++worker) {
-      auto strategy =
-          Strategy::Make({GetParam().kind, GetParam().replicas, {}}).value();
+    members_.resize(fleet_.size());
+    EachWorker([&](size_t worker) {
+      Strategy& strategy = *fleet_[worker];
       // Not the value of the servers, which the first pass brings.
       const Variable w =
           strategy
-              ->Create(Named("w", Number(0), Synchronization::kOnWrite,
-                             Aggregation::kSum))
+              .Create(Named("w", Number(0), Synchronization::kOnWrite,
+                            Aggregation::kSum))
               .value();
-      auto trained =
-          TrainedBy::Make(*strategy, {}, {w}, servers_.Join(worker)).value();
-      members_.push_back({std::move(strategy), w, std::move(trained)});
+      auto trained = TrainedBy::Make(strategy, {}, {w},
+                                     servers_.Join(static_cast<int>(worker)))
+                         .value();
+      members_[worker].emplace(&strategy, w, std::move(trained));
+    });
+  }
+
+  // Calls work(number) for all workers at the same time.
+  void EachWorker(const std::function<void(size_t)>& work) const {
+    std::vector<std::thread> threads;
+    for (size_t worker = 0; worker < fleet_.size(); ++worker) {
+      threads.emplace_back(work, worker);
     }
+    for (std::thread& thread : threads) thread.join();
+  }
+  void EachMember(const std::function<void(Member&)>& work) {
+    EachWorker([&](size_t worker) { work(*members_[worker]); });
   }
 
   // All copies of `w` at a worker are the servers' first value.
@@ -62,11 +79,11 @@ class ServedCases : public CaseTest {
   }
 
   FakeServers servers_;
-  std::vector<Member> members_;
+  std::vector<std::optional<Member>> members_;
 };
 
 TEST_P(ServedCases, Case75And91ReplicasWriteNoServedVariable) {
-  for (Member& member : members_) {
+  EachMember([&](Member& member) {
     for (const Assignment how :
          {Assignment::kAssign, Assignment::kAdd, Assignment::kSubtract}) {
       EXPECT_THAT(member.strategy->Run([&](Replica& replica) {
@@ -79,11 +96,11 @@ TEST_P(ServedCases, Case75And91ReplicasWriteNoServedVariable) {
                   Refused());
     }
     ExpectUntouched(member);
-  }
+  });
 }
 
 TEST_P(ServedCases, Case77And78NothingIsWrittenAcrossReplicas) {
-  for (Member& member : members_) {
+  EachMember([&](Member& member) {
     EXPECT_THAT(member.strategy->Assign(member.w, Number(3)), Refused());
     EXPECT_THAT(member.strategy->Across([&](Cross& cross) {
       return cross.AssignAdd(member.w, Number(1));
@@ -95,11 +112,11 @@ TEST_P(ServedCases, Case77And78NothingIsWrittenAcrossReplicas) {
     }),
                 Refused());
     ExpectUntouched(member);
-  }
+  });
 }
 
 TEST_P(ServedCases, Case61And92ReducedAndDistributedValuesAreNotWritten) {
-  for (Member& member : members_) {
+  EachMember([&](Member& member) {
     const auto ones = Values(*member.strategy, [](int) { return Number(1); });
     EXPECT_THAT(member.strategy->Across([&](Cross& cross) -> absl::Status {
       const auto sum = cross.ReduceTo(ReduceOp::kSum, ones, member.w);
@@ -115,12 +132,12 @@ TEST_P(ServedCases, Case61And92ReducedAndDistributedValuesAreNotWritten) {
     }),
                 Refused());
     ExpectUntouched(member);
-  }
+  });
 }
 
-// What no job has taken is the process's own.
+// What no job has taken is the process's own, or the group's.
 TEST_P(ServedCases, Case91OtherVariablesAreWritten) {
-  for (Member& member : members_) {
+  EachMember([&](Member& member) {
     Strategy& s = *member.strategy;
     const Variable x =
         s.Create(Named("x", Number(10), Synchronization::kOnWrite,
@@ -131,8 +148,8 @@ TEST_P(ServedCases, Case91OtherVariablesAreWritten) {
     }),
                 IsOk());
     EXPECT_THAT(CopiesOf(s, x),
-                ::testing::Each(10 + static_cast<float>(s.local_replicas())));
-  }
+                ::testing::Each(10 + static_cast<float>(s.replicas())));
+  });
 }
 
 // Replica i of all has i + 1 times the gradient of (w - 1)^2, so a gradient
@@ -140,31 +157,30 @@ TEST_P(ServedCases, Case91OtherVariablesAreWritten) {
 TEST_P(ServedCases, Case104TrainingMovesTowardsTheMinimum) {
   constexpr int kSteps = 10;
   std::vector<std::vector<float>> seen(members_.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < members_.size(); ++i) {
-    threads.emplace_back([&, i] {
-      Member& member = members_[i];
-      const int first = static_cast<int>(i) * GetParam().replicas;
-      for (int step = 0; step < kSteps; ++step) {
-        EXPECT_EQ(member.trained->served()->pass()->step, step);
-        const auto pass = [&](Replica& replica, absl::Span<const Variable>)
-            -> absl::StatusOr<LossAndGradients> {
-          const float now = replica.Read(member.w)->Elements<float>()[0];
-          const auto weight = static_cast<float>(first + replica.id() + 1);
-          return LossAndGradients{Number((now - 1) * (now - 1)),
-                                  {Leaf(Number(weight * 2 * (now - 1)))}};
-        };
-        EXPECT_THAT(member.strategy->Run([&](Replica& replica) {
-          return member.trained->Minimize(replica, pass).status();
-        }),
-                    IsOk());
-        seen[i].push_back(CopiesOf(*member.strategy, member.w)[0]);
-        EXPECT_THAT(CopiesOf(*member.strategy, member.w),
-                    ::testing::Each(seen[i].back()));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  EachWorker([&](size_t i) {
+    Member& member = *members_[i];
+    // Without a group each worker counts its replicas from 0.
+    const int first =
+        GetParam().apart ? static_cast<int>(i) * GetParam().replicas : 0;
+    for (int step = 0; step < kSteps; ++step) {
+      EXPECT_EQ(member.trained->served()->pass()->step, step);
+      const auto pass =
+          [&](Replica& replica,
+              absl::Span<const Variable>) -> absl::StatusOr<LossAndGradients> {
+        const float now = replica.Read(member.w)->Elements<float>()[0];
+        const auto weight = static_cast<float>(first + replica.id() + 1);
+        return LossAndGradients{Number((now - 1) * (now - 1)),
+                                {Leaf(Number(weight * 2 * (now - 1)))}};
+      };
+      EXPECT_THAT(member.strategy->Run([&](Replica& replica) {
+        return member.trained->Minimize(replica, pass).status();
+      }),
+                  IsOk());
+      seen[i].push_back(CopiesOf(*member.strategy, member.w)[0]);
+      EXPECT_THAT(CopiesOf(*member.strategy, member.w),
+                  ::testing::Each(seen[i].back()));
+    }
+  });
   EXPECT_THAT(seen, ::testing::Each(seen[0]));
   const double shrinks = 1 - 2 * kRate * (n() + 1) / 2;
   for (int step = 0; step < kSteps; ++step) {
@@ -173,7 +189,89 @@ TEST_P(ServedCases, Case104TrainingMovesTowardsTheMinimum) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, ServedCases,
+// A gradient is absent at one worker alone: no other worker waits for it.
+TEST_P(ServedCases, ARefusedGradientFailsAtItsWorkerAlone) {
+  EachWorker([&](size_t i) {
+    Member& member = *members_[i];
+    const absl::Status applied = member.strategy->Run([&](Replica& replica) {
+      std::vector<GradientAndVariable> gradients = {
+          {Leaf(i == 0 ? Row({1, 2}) : Number(1)), member.w}};
+      return member.trained->Apply(replica, std::move(gradients));
+    });
+    if (i == 0) {
+      EXPECT_THAT(applied, StatusIs(absl::StatusCode::kInvalidArgument,
+                                    HasSubstr("\"w\"")));
+      // The servers still wait for this worker's gradient.
+      EXPECT_THAT(member.strategy->Run([&](Replica& replica) {
+        return member.trained->Apply(replica, {{Leaf(Number(1)), member.w}});
+      }),
+                  IsOk());
+    } else {
+      EXPECT_THAT(applied, IsOk());
+    }
+    EXPECT_EQ(member.trained->served()->pass()->step, 1);
+  });
+}
+
+class GroupedServedCases : public ServedCases {};
+
+// Values and metrics of all workers, between steps that the servers close.
+TEST_P(GroupedServedCases, ReductionsAndMetricsAreThoseOfAllWorkers) {
+  EachMember([&](Member& member) {
+    Strategy& s = *member.strategy;
+    EXPECT_EQ(s.replicas(), all());
+    const Variable seen =
+        s.Create(Named("seen", Number(0), Synchronization::kOnRead,
+                       Aggregation::kSum))
+            .value();
+    for (int step = 1; step <= 3; ++step) {
+      const auto ids = s.Run([&](Replica& replica) -> absl::StatusOr<Value> {
+        absl::Status done = replica.AssignAdd(seen, Number(1));
+        if (!done.ok()) return done;
+        done = member.trained->Apply(replica, {{Leaf(Number(1)), member.w}});
+        if (!done.ok()) return done;
+        return Number(static_cast<float>(replica.id()));
+      });
+      ASSERT_THAT(ids, IsOk());
+      EXPECT_THAT(s.Reduce(ReduceOp::kSum, *ids),
+                  IsOkAndHolds(Number(n() * (n() - 1) / 2)));
+      EXPECT_THAT(s.Read(seen),
+                  IsOkAndHolds(Number(n() * static_cast<float>(step))));
+    }
+  });
+}
+
+TEST_P(GroupedServedCases, EachExampleOfABatchIsSeenByOneReplicaOfAll) {
+  std::vector<std::vector<int64_t>> seen(fleet_.size());
+  EachWorker([&](size_t i) {
+    Strategy& s = *fleet_[i];
+    auto data = s.Distribute(Dataset::Range(4 * all()).Batch(2 * all()));
+    ASSERT_THAT(data, IsOk());
+    for (auto step = data->Next(); step.ok(); step = data->Next()) {
+      for (const std::vector<int64_t>& piece : NumbersOf(*step)) {
+        EXPECT_EQ(piece.size(), 2u);
+        seen[i].insert(seen[i].end(), piece.begin(), piece.end());
+      }
+    }
+  });
+  std::vector<int64_t> together;
+  for (const auto& mine : seen) {
+    together.insert(together.end(), mine.begin(), mine.end());
+  }
+  std::sort(together.begin(), together.end());
+  std::vector<int64_t> expected(static_cast<size_t>(4 * all()));
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(together, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ServedCases,
+    ::testing::Values(Shape{Kind::kParameterServer, 2, 1},
+                      Shape{Kind::kParameterServer, 2, 2},
+                      Shape{Kind::kParameterServer, 2, 1, /*apart=*/true},
+                      Shape{Kind::kParameterServer, 2, 2, /*apart=*/true}),
+    [](const auto& info) { return NameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(Shapes, GroupedServedCases,
                          ::testing::Values(Shape{Kind::kParameterServer, 2, 1},
                                            Shape{Kind::kParameterServer, 2, 2}),
                          [](const auto& info) { return NameOf(info.param); });

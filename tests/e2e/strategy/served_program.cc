@@ -1,9 +1,12 @@
 // A program of a user that trains the same line with a strategy of one process
-// or as a worker of a job with servers:
+// or as a worker of a job with servers, whose workers form a group or not:
 //
-//   served_program mirrored|servers REPLICAS STEPS MILLISECONDS_PER_STEP
+//   served_program mirrored|servers|grouped REPLICAS STEPS
+//                  MILLISECONDS_PER_STEP
 //
-// Before its last step it prints the values of the line.
+// Before its last step it prints the values of the line, and after it the mean
+// loss of that step over the strategy's replicas. Exits with 129, for a
+// restart, if another worker of the group has ended.
 
 #include <chrono>
 #include <cstdio>
@@ -32,23 +35,23 @@ LossAndGradients ErrorAt(int64_t step, int replica,
           {Numbers({2 * error * x, 2 * error}), std::nullopt}};
 }
 
-absl::Status Step(Strategy& strategy, TrainedBy& momentum, const Variable& line,
-                  int64_t step, int first_replica) {
-  return strategy
-      .Run([&](Replica& replica) {
-        return momentum.Minimize(replica,
-                                 [&](Replica&, absl::Span<const Variable>)
-                                     -> absl::StatusOr<LossAndGradients> {
-                                   return ErrorAt(
-                                       step, first_replica + replica.id(),
-                                       replica.Read(line)->Elements<float>());
-                                 });
-      })
-      .status();
+absl::StatusOr<PerReplica<Value>> Step(Strategy& strategy, TrainedBy& momentum,
+                                       const Variable& line, int64_t step,
+                                       int first_replica) {
+  return strategy.Run([&](Replica& replica) {
+    return momentum.Minimize(
+        replica,
+        [&](Replica&,
+            absl::Span<const Variable>) -> absl::StatusOr<LossAndGradients> {
+          return ErrorAt(step, first_replica + replica.id(),
+                         replica.Read(line)->Elements<float>());
+        });
+  });
 }
 
 struct Arguments {
   Kind kind = Kind::kMirrored;
+  bool grouped = false;
   int replicas = 1;
   int64_t steps = 0;
   std::chrono::milliseconds pause{0};
@@ -58,7 +61,10 @@ absl::Status Train(const Arguments& arguments) {
   StrategyOptions options;
   options.kind = arguments.kind;
   options.replicas = arguments.replicas;
-  absl::StatusOr<std::unique_ptr<Strategy>> made = Strategy::Join(options);
+  WorkersOptions workers;
+  workers.group_beside_servers = arguments.grouped;
+  absl::StatusOr<std::unique_ptr<Strategy>> made =
+      Strategy::Join(options, workers);
   if (!made.ok()) return made.status();
   Strategy& strategy = **made;
   absl::StatusOr<Variable> line = strategy.Create("line", Numbers({0.5, 0}));
@@ -75,7 +81,10 @@ absl::Status Train(const Arguments& arguments) {
     if (served != nullptr) {
       if (!served->pass().has_value()) break;
       step = served->pass()->step;
-      first_replica = served->pass()->worker * arguments.replicas;
+      // In a group the numbers of replicas are those of all workers.
+      if (!arguments.grouped) {
+        first_replica = served->pass()->worker * arguments.replicas;
+      }
     }
     if (step == arguments.steps - 1) {
       const std::vector<float> now = strategy.Read(*line)->Elements<float>();
@@ -83,9 +92,14 @@ absl::Status Train(const Arguments& arguments) {
       std::fflush(stdout);
     }
     std::this_thread::sleep_for(arguments.pause);
-    const absl::Status done =
-        Step(strategy, **momentum, *line, step, first_replica);
-    if (!done.ok()) return done;
+    const auto losses = Step(strategy, **momentum, *line, step, first_replica);
+    if (!losses.ok()) return losses.status();
+    const auto mean = strategy.Reduce(ReduceOp::kMean, *losses);
+    if (!mean.ok()) return mean.status();
+    if (step == arguments.steps - 1) {
+      std::printf("the mean loss is %a\n", mean->Elements<float>()[0]);
+      std::fflush(stdout);
+    }
   }
   return absl::OkStatus();
 }
@@ -96,7 +110,8 @@ absl::Status Train(const Arguments& arguments) {
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
   lockstep::strategy::Arguments arguments;
-  if (argv[1] == std::string("servers")) {
+  arguments.grouped = argv[1] == std::string("grouped");
+  if (arguments.grouped || argv[1] == std::string("servers")) {
     arguments.kind = lockstep::strategy::Kind::kParameterServer;
   }
   arguments.replicas = std::atoi(argv[2]);
@@ -105,5 +120,5 @@ int main(int argc, char** argv) {
   const absl::Status end = lockstep::strategy::Train(arguments);
   if (end.ok()) return 0;
   std::fprintf(stderr, "%s\n", end.ToString().c_str());
-  return 1;
+  return absl::IsAborted(end) || absl::IsUnavailable(end) ? 129 : 1;
 }

@@ -22,15 +22,16 @@ using ::testing::HasSubstr;
 
 constexpr int kSteps = 200;
 
-// A job whose workers run the program with so many replicas each.
+// A job whose workers run the program with so many replicas each, as "servers"
+// or "grouped".
 std::unique_ptr<TrainingJob> JobOf(int workers, int replicas,
-                                   int millis_per_step = 0) {
+                                   int millis_per_step = 0,
+                                   const std::string& kind = "servers") {
   TrainingJob::Options options;
   options.workers = workers;
-  options.worker_program = {
-      LOCKSTEP_SERVED_PROGRAM,
-      {"servers", absl::StrCat(replicas), absl::StrCat(kSteps),
-       absl::StrCat(millis_per_step)}};
+  options.worker_program = {LOCKSTEP_SERVED_PROGRAM,
+                            {kind, absl::StrCat(replicas), absl::StrCat(kSteps),
+                             absl::StrCat(millis_per_step)}};
   options.set = {"model.kind=external",
                  "model.hidden_units=",
                  "optimizer.kind=MOMENTUM",
@@ -42,13 +43,20 @@ std::unique_ptr<TrainingJob> JobOf(int workers, int replicas,
   return TrainingJob::Make(options);
 }
 
-// Returns the program's line of the last step.
-std::string LastStepIn(const std::string& log) {
-  const size_t begin = log.find("the last step has ");
-  if (begin == std::string::npos) return "no last step in: " + log;
+// Returns the program's line that begins with `text`.
+std::string LineIn(const std::string& log, const std::string& text) {
+  const size_t begin = log.find(text);
+  if (begin == std::string::npos) return "no " + text + " in: " + log;
   return log.substr(begin, log.find('\n', begin) - begin);
 }
+std::string LastStepIn(const std::string& log) {
+  return LineIn(log, "the last step has ");
+}
+std::string LossIn(const std::string& log) {
+  return LineIn(log, "the mean loss is ");
+}
 
+// Returns what the program prints with all replicas in one process.
 std::string RunAlone(int replicas) {
   const TempDir directory;
   ChildProcess::Options options;
@@ -61,7 +69,7 @@ std::string RunAlone(int replicas) {
   std::ifstream file(options.log_path);
   std::ostringstream text;
   text << file.rdbuf();
-  return LastStepIn(text.str());
+  return text.str();
 }
 
 TEST(ServedProgramTest, WorkersHaveTheBitsOfAMirroredProcess) {
@@ -69,7 +77,7 @@ TEST(ServedProgramTest, WorkersHaveTheBitsOfAMirroredProcess) {
   ASSERT_THAT(workers->Run(), IsOk());
   const auto log = workers->cluster().ReadLog("worker", 1);
   ASSERT_THAT(log, IsOk());
-  EXPECT_EQ(LastStepIn(*log), RunAlone(2));
+  EXPECT_EQ(LastStepIn(*log), LastStepIn(RunAlone(2)));
 
   auto replicas = JobOf(/*workers=*/1, /*replicas=*/2);
   ASSERT_THAT(replicas->Run(), IsOk());
@@ -91,8 +99,33 @@ TEST(ServedProgramTest, KillsOfWorkersAndServersLeaveTheBits) {
   ExpectSameBits(undisturbed->checkpoints(), job->checkpoints(), kSteps);
 }
 
+// A kill ends the group for all, so all begin again, from the servers' state.
+TEST(ServedProgramTest, AGroupOfWorkersReducesLossesAndBeginsAgainAfterAKill) {
+  auto apart = JobOf(2, 1);
+  ASSERT_THAT(apart->Run(), IsOk());
+  auto job = JobOf(2, 1, /*millis_per_step=*/5, "grouped");
+  ASSERT_THAT(job->StartAll(), IsOk());
+  ASSERT_THAT(job->WaitForStep(40), IsOk());
+  ASSERT_THAT(job->cluster().Kill("worker", 0), IsOk());
+  ASSERT_THAT(job->cluster().Start("worker", 0), IsOk());
+  const auto ended = job->cluster().Wait("worker", 1, kPatience);
+  ASSERT_THAT(ended, IsOk());
+  EXPECT_EQ(ended->code, 129);
+  ASSERT_THAT(job->cluster().Start("worker", 1), IsOk());
+  ASSERT_THAT(job->cluster().WaitAllSucceed(kPatience), IsOk());
+  const std::string alone = LossIn(RunAlone(2));
+  for (const int worker : {0, 1}) {
+    const auto log = job->cluster().ReadLog("worker", worker);
+    ASSERT_THAT(log, IsOk());
+    EXPECT_EQ(LossIn(*log), alone);
+  }
+  ExpectSameBits(apart->checkpoints(), job->checkpoints(), kSteps);
+}
+
 // As the README starts it: with certificates that the launcher makes.
-TEST(ServedProgramTest, LauncherRunsItWithoutAJobFile) {
+class LaunchedProgramTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LaunchedProgramTest, LauncherRunsItWithoutAJobFile) {
   const TempDir directory;
   ChildProcess::Options options;
   options.program = ProgramPath("lockstep");
@@ -109,7 +142,7 @@ TEST(ServedProgramTest, LauncherRunsItWithoutAJobFile) {
     options.args.insert(options.args.end(), {"--set", setting});
   }
   options.args.insert(options.args.end(),
-                      {"--", LOCKSTEP_SERVED_PROGRAM, "servers", "1",
+                      {"--", LOCKSTEP_SERVED_PROGRAM, GetParam(), "1",
                        absl::StrCat(kSteps), "0"});
   options.log_path = directory.Join("log");
 
@@ -120,6 +153,10 @@ TEST(ServedProgramTest, LauncherRunsItWithoutAJobFile) {
   text << file.rdbuf();
   EXPECT_THAT(text.str(), HasSubstr(absl::StrCat("done: step ", kSteps)));
 }
+
+INSTANTIATE_TEST_SUITE_P(Groups, LaunchedProgramTest,
+                         ::testing::Values("servers", "grouped"),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace lockstep::testing

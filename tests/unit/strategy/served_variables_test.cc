@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <thread>
 
+#include "common/collective/local_group.h"
 #include "strategy/servers/training_job.h"
 #include "strategy/trained_by.h"
 #include "tests/unit/strategy/strategy_unit_fixture.h"
@@ -40,8 +42,10 @@ class FakeJob final : public TrainingJob {
   FakeJob(Servers& servers, size_t variables)
       : servers_(servers), values_(variables) {}
 
-  absl::StatusOr<std::optional<JobPass>> Next() override {
+  absl::StatusOr<std::optional<JobPass>> Next(
+      absl::FunctionRef<absl::Status()> group) override {
     if (servers_.steps.empty()) {
+      if (absl::Status lives = group(); !lives.ok()) return lives;
       if (!servers_.end.ok()) return servers_.end;
       SetValues(servers_.last_step.value_or(-1));
       return std::nullopt;
@@ -331,6 +335,35 @@ TEST_F(ServedVariablesTest, SumsAndOtherKindsAreRefused) {
                               std::make_unique<FakeJob>(servers_, 1)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("kParameterServer")));
+}
+
+// The job would wait for a worker that waits for this one, to form a new group.
+TEST_F(ServedVariablesTest, TheEndOfTheGroupEndsTheWaitForAPass) {
+  auto members = MakeLocalGroup(2, absl::Minutes(1));
+  StrategyOptions options;
+  options.kind = Kind::kParameterServer;
+  options.replicas = 2;
+  auto other = Strategy::Make(options, std::move(members[1])).value();
+  strategy_ = Strategy::Make(options, std::move(members[0])).value();
+  const auto create = [](Strategy& strategy) {
+    return std::vector<Variable>{strategy.Create("w", Number(1)).value(),
+                                 strategy.Create("b", Number(1)).value()};
+  };
+  std::thread creates([&] { create(*other); });
+  variables_ = create(*strategy_);
+  creates.join();
+  servers_.steps = {0};
+  ASSERT_THAT(Begin(), IsOk());
+  CommunicationOptions once;
+  once.timeout = absl::Milliseconds(1);
+  EXPECT_THAT(other->Run([&](Replica& replica) {
+    return replica.AllReduce(ReduceOp::kSum, Number(1), once);
+  }),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(Minimize(1, 2), StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                       HasSubstr("rank 0")));
+  EXPECT_EQ(trained_->served()->pass(), std::nullopt);
+  EXPECT_EQ(servers_.pushed.size(), 1u);
 }
 
 }  // namespace

@@ -182,6 +182,39 @@ TEST_F(WorkersTest, WorkerZeroOfAJobWithServersKeepsWhatAllCompute) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such")));
 }
 
+// Beside the servers of a job, whose own tasks never come here.
+TEST_F(WorkersTest, WorkersOfAJobWithServersFormAGroup) {
+  Reserve(2);
+  const std::string cluster = absl::StrCat(
+      R"("chief": ["127.0.0.1:1"], "ps": ["127.0.0.1:2"], "worker": [")",
+      addresses_[0], R"(", ")", addresses_[1], R"("])");
+  StrategyOptions options;
+  options.kind = Kind::kParameterServer;
+  options.replicas = 2;
+  ForEach(2, [&](size_t i) {
+    WorkersOptions workers =
+        Task(cluster, absl::StrCat(R"({"type": "worker", "index": )", i, "}"));
+    workers.group_beside_servers = true;
+    const auto strategy = Strategy::Join(options, workers);
+    ASSERT_THAT(strategy, IsOk());
+    EXPECT_EQ((*strategy)->replicas(), 4);
+    EXPECT_EQ((*strategy)->should_checkpoint(), i == 0);
+    EXPECT_EQ(SumOfIds(**strategy), 6);
+  });
+}
+
+// Worker 0 has the chief at the address that the group needs.
+TEST_F(WorkersTest, AGroupBesideServersNeedsAChiefTask) {
+  StrategyOptions options;
+  options.kind = Kind::kParameterServer;
+  WorkersOptions workers =
+      Task(R"("ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"])",
+           R"({"type": "worker", "index": 0})");
+  workers.group_beside_servers = true;
+  EXPECT_THAT(Strategy::Join(options, workers).status(),
+              StatusIs(kInvalid, HasSubstr("add \"chief\"")));
+}
+
 TEST_F(WorkersTest, TasksThatCannotBeAreRefused) {
   EXPECT_THAT(
       Strategy::Join(Mirrored(1),

@@ -50,7 +50,8 @@ TEST_F(VariableStoreTest, CentralVariablesHaveOneCopyOnADeviceOfItsOwn) {
 
 TEST_F(VariableStoreTest, AVariableKeepsTheKindOfItsStoreInTheDefaultOne) {
   const VariableStore plain(Kind::kDefault, {{"cpu:0"}});
-  const VariableStore workers(Kind::kMultiWorkerMirrored, two_);
+  const VariableStore workers(Kind::kParameterServer, two_,
+                              /*in_workers=*/true);
   VariableOptions options = Named("v");
   options.synchronization = Synchronization::kOnRead;
   const Variable own = *plain.Make(options, Value::Scalar(1));
