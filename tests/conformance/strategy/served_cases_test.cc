@@ -50,7 +50,7 @@ class ServedCases : public CaseTest {
       auto trained = TrainedBy::Make(strategy, {}, {w},
                                      servers_.Join(static_cast<int>(worker)))
                          .value();
-      members_[worker].emplace(&strategy, w, std::move(trained));
+      members_[worker] = Member{&strategy, w, std::move(trained)};
     });
   }
 
