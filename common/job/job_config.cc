@@ -442,8 +442,11 @@ bool IsTorchOptimizer(OptimizerConfig::Kind kind) {
 
 std::vector<OptimizerConfig> OptimizersOf(const JobConfig& job) {
   std::vector<OptimizerConfig> optimizers = {job.optimizer};
+  // With local steps these are rules of the workers' steps.
+  const OptimizerConfig& own =
+      job.has_local_steps() ? job.local.optimizer : job.optimizer;
   for (const VariableOptimizer& other : job.variable_optimizers) {
-    optimizers.push_back(other.optimizer);
+    optimizers.push_back(other.optimizer.value_or(own));
   }
   return optimizers;
 }

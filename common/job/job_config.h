@@ -211,10 +211,11 @@ struct LearningRateConfig {
 };
 
 // An update rule for the variables whose names match a pattern of
-// common/job/variable_settings.h. Absent fields are as in the job.
+// common/job/variable_settings.h. Absent fields are as in the job, see
+// OptimizersOf() and LearningRatesOf().
 struct VariableOptimizer {
   std::string variables;
-  OptimizerConfig optimizer = {};
+  std::optional<OptimizerConfig> optimizer = {};
   std::optional<double> learning_rate = {};
   std::optional<LearningRateConfig> schedule = {};  // its `base` is not used
 };

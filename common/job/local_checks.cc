@@ -41,10 +41,11 @@ absl::Status CheckHasRate(absl::string_view element,
 
 absl::Status CheckRulesOfLocalSteps(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckKeepsValues("local", job.local.optimizer.kind));
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
   for (size_t i = 0; i < job.variable_optimizers.size(); ++i) {
     const std::string element = Element("variable_optimizers", i);
     const VariableOptimizer& rule = job.variable_optimizers[i];
-    LOCKSTEP_RETURN_IF_ERROR(CheckKeepsValues(element, rule.optimizer.kind));
+    LOCKSTEP_RETURN_IF_ERROR(CheckKeepsValues(element, optimizers[i + 1].kind));
     LOCKSTEP_RETURN_IF_ERROR(CheckHasRate(element, rule));
   }
   return absl::OkStatus();

@@ -330,7 +330,10 @@ absl::Status CheckVariableOptimizers(const JobConfig& job) {
     const std::string element = Element("variable_optimizers", i);
     LOCKSTEP_RETURN_IF_ERROR(
         CheckPattern(element + ".variables", other.variables));
-    LOCKSTEP_RETURN_IF_ERROR(Within(element, CheckOptimizer(other.optimizer)));
+    if (other.optimizer.has_value()) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          Within(element, CheckOptimizer(*other.optimizer)));
+    }
     // First: a schedule of the job's has no field of this element to be named.
     LOCKSTEP_RETURN_IF_ERROR(
         Within(element, CheckRateCounts(other, rates[i + 1])));

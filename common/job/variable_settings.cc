@@ -69,7 +69,14 @@ absl::Status ChooseDecays(const JobConfig& job,
                           const std::vector<VariableSpec>& variables,
                           std::vector<VariableSettings>& settings) {
   const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
+  // Without an optimizer of its own, a rule has the patterns of another one,
+  // which are checked there.
+  const auto shares = [&](size_t optimizer) {
+    return optimizer > 0 &&
+           !job.variable_optimizers[optimizer - 1].optimizer.has_value();
+  };
   for (size_t optimizer = 0; optimizer < optimizers.size(); ++optimizer) {
+    if (shares(optimizer)) continue;
     const std::string field = optimizer == 0
                                   ? "optimizer"
                                   : absl::StrCat("variable_optimizers[",
@@ -85,10 +92,8 @@ absl::Status ChooseDecays(const JobConfig& job,
       // See ChooseRuleOfChanges().
       const bool of_all = optimizer == 0 && job.has_local_steps();
       for (const size_t variable : found) {
-        if (!of_all &&
-            settings[variable].optimizer != static_cast<int>(optimizer)) {
-          continue;
-        }
+        const auto own = static_cast<size_t>(settings[variable].optimizer);
+        if (!of_all && (shares(own) ? 0 : own) != optimizer) continue;
         settings[variable].decays = false;
         any = true;
       }

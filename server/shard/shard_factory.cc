@@ -16,14 +16,16 @@ bool SameOptimizers(const JobConfig& a, const JobConfig& b) {
   if (a.variable_optimizers.size() != b.variable_optimizers.size()) {
     return false;
   }
+  const std::vector<OptimizerConfig> rules_a = OptimizersOf(a);
+  const std::vector<OptimizerConfig> rules_b = OptimizersOf(b);
   bool same = a.optimizer.kind == b.optimizer.kind &&
               (a.moving_average.decay > 0) == (b.moving_average.decay > 0) &&
               a.moving_average.variables == b.moving_average.variables;
   for (size_t i = 0; i < a.variable_optimizers.size(); ++i) {
-    const VariableOptimizer& x = a.variable_optimizers[i];
-    const VariableOptimizer& y = b.variable_optimizers[i];
-    same = same && x.variables == y.variables &&
-           x.optimizer.kind == y.optimizer.kind;
+    same = same &&
+           a.variable_optimizers[i].variables ==
+               b.variable_optimizers[i].variables &&
+           rules_a[i + 1].kind == rules_b[i + 1].kind;
   }
   return same;
 }

@@ -115,6 +115,7 @@ class Fields {
 };
 
 void AddVariableRules(const JobConfig& job, Fields& fields) {
+  const std::vector<OptimizerConfig> optimizers = OptimizersOf(job);
   const std::vector<LearningRateConfig> rates = LearningRatesOf(job);
   fields.AddBelow("optimizer", [&] { fields.AddOptimizer(job.optimizer); });
   fields.AddRate(rates[0]);
@@ -123,7 +124,7 @@ void AddVariableRules(const JobConfig& job, Fields& fields) {
     fields.AddBelow(absl::StrCat("variable_optimizers[", i, "]"), [&] {
       fields.Add("variables", other.variables);
       fields.AddBelow("optimizer",
-                      [&] { fields.AddOptimizer(other.optimizer); });
+                      [&] { fields.AddOptimizer(optimizers[i + 1]); });
       fields.AddRate(rates[i + 1]);
     });
   }

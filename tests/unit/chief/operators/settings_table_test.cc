@@ -94,7 +94,8 @@ TEST_F(SettingsTableTest, RateOfFtrlMustNotRoundToZeroInAnyStep) {
 
   job.variable_optimizers.resize(1);
   job.variable_optimizers[0].variables = "w";
-  job.variable_optimizers[0].optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  job.variable_optimizers[0].optimizer.emplace().kind =
+      OptimizerConfig::Kind::kFtrl;
   SettingsTable& wide = Open(job);
   EXPECT_THAT(wide.Change({.learning_rate = 1e-37}),
               StatusIs(kImpossible,
@@ -128,7 +129,8 @@ TEST_F(SettingsTableTest, RateMustBeInTheRangeOfEachVariablesType) {
               StatusIs(kInvalid, HasSubstr("variables are float16")));
   EXPECT_THAT(settings_table.Change({.learning_rate = 1e-7}), IsOkAndHolds(2));
 
-  job.variable_optimizers[0].optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  job.variable_optimizers[0].optimizer.emplace().kind =
+      OptimizerConfig::Kind::kFtrl;
   SettingsTable& ftrl = Open(job);
   ftrl.KnowVariables(variables);
   EXPECT_THAT(ftrl.Change({.learning_rate = 1e-8}),

@@ -49,7 +49,8 @@ TEST(LocalChecksTest, RulesOfSomeVariablesAreCheckedToo) {
   job.variable_optimizers = {{.variables = "b", .learning_rate = 0.1},
                              {.variables = "w", .learning_rate = 0.1}};
   EXPECT_OK(CheckLocalSteps(job));
-  job.variable_optimizers[1].optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  job.variable_optimizers[1].optimizer.emplace().kind =
+      OptimizerConfig::Kind::kFtrl;
   EXPECT_THAT(
       CheckLocalSteps(job),
       Refuses("variable_optimizers[1].optimizer.kind is FTRL", "another rule"));

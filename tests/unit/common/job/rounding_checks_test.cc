@@ -201,7 +201,7 @@ TEST(RoundingChecksTest, AnEpsilonThatFloat16HasNotIsRefused) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("optimizer.epsilon is 1e-08, but must be "
                                    "above 3e-8")));
-    job.variable_optimizers[0].optimizer.epsilon = 1e-4;
+    job.variable_optimizers[0].optimizer->epsilon = 1e-4;
     EXPECT_OK(CheckTraining(job));
   }
 }

@@ -33,7 +33,7 @@ TEST(TrainingChecksTest, SettingsOfVariablesInRangeAreTaken) {
     job.variable_optimizers.resize(kMaxOptimizers - 1);
     for (VariableOptimizer& other : job.variable_optimizers) {
       other.variables = "deep/*";
-      other.optimizer.kind = OptimizerConfig::Kind::kAdagrad;
+      other.optimizer.emplace().kind = OptimizerConfig::Kind::kAdagrad;
       other.learning_rate = 1;
     }
     job.moving_average = {0.999, true, {"*"}, false};
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
             "0 and below 1",
             [](JobConfig& job) {
               job.variable_optimizers = {{"w", {}, {}, {}}};
-              job.variable_optimizers[0].optimizer.beta1 = 1;
+              job.variable_optimizers[0].optimizer.emplace().beta1 = 1;
             }},
         Bad{"variable_optimizers[0].learning_rate is -1, but must be a finite "
             "number above 0",
@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(
               job.learning_rate.warmup_steps = 3;
               job.variable_optimizers.resize(1);
               job.variable_optimizers[0].variables = "w";
-              job.variable_optimizers[0].optimizer.kind =
+              job.variable_optimizers[0].optimizer.emplace().kind =
                   OptimizerConfig::Kind::kFtrl;
             }},
         Bad{"variable_optimizers[0].learning_rate_schedule makes the learning "
@@ -199,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
               job.variable_optimizers.resize(1);
               VariableOptimizer& other = job.variable_optimizers[0];
               other.variables = "w";
-              other.optimizer.kind = OptimizerConfig::Kind::kFtrl;
+              other.optimizer.emplace().kind = OptimizerConfig::Kind::kFtrl;
               other.schedule.emplace();
               other.schedule->schedule = LearningRateConfig::Schedule::kLinear;
               other.schedule->decay_steps = 9;

@@ -71,10 +71,11 @@ TEST_F(VariableSettingsTest, NumbersThatAVariablesTypeDoesNotHoldAreRefused) {
                AllOf(HasSubstr("variable \"deep/hidden1/weights\" is float16"),
                      HasSubstr("optimizer.epsilon is 1e-08"))));
 
-  job_.variable_optimizers = {{"deep/*", {}, {}, {}}};
+  job_.variable_optimizers = {{"deep/*", OptimizerConfig(), {}, {}}};
   EXPECT_OK(SettingsOf(job_, variables));
 
-  job_.variable_optimizers[0].optimizer.kind = OptimizerConfig::Kind::kFtrl;
+  job_.variable_optimizers[0].optimizer.emplace().kind =
+      OptimizerConfig::Kind::kFtrl;
   EXPECT_OK(SettingsOf(job_, variables));
   job_.variable_optimizers[0].learning_rate = 1e-8;
   ASSERT_OK(Settings());
@@ -82,7 +83,7 @@ TEST_F(VariableSettingsTest, NumbersThatAVariablesTypeDoesNotHoldAreRefused) {
               StatusIs(kInvalid, AllOf(HasSubstr("is float16, and the learning "
                                                  "rate of step"),
                                        HasSubstr("FTRL"))));
-  job_.variable_optimizers = {{"deep/*", {}, {}, {}}};
+  job_.variable_optimizers = {{"deep/*", OptimizerConfig(), {}, {}}};
 
   job_.clipping = {ClippingConfig::Kind::kGlobalNorm, 1e-9};
   ASSERT_OK(Settings());
@@ -231,7 +232,7 @@ TEST_F(VariableSettingsTest, ExemptPatternsAreOfTheirOwnOptimizer) {
   job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
   job_.optimizer.weight_decay = 0.01;
   VariableOptimizer wide = {"wide/*", job_.optimizer, {}, {}};
-  wide.optimizer.weight_decay_exempt = {"*weights"};
+  wide.optimizer->weight_decay_exempt = {"*weights"};
   job_.variable_optimizers = {wide};
 
   const auto settings = Settings();
@@ -250,12 +251,31 @@ TEST_F(VariableSettingsTest, ExemptPatternsAreOfTheirOwnOptimizer) {
               StatusIs(kInvalid, HasSubstr("which matches no variable")));
 }
 
+// As for an embedding that learns at a rate of its own.
+TEST_F(VariableSettingsTest, ExemptPatternsAlsoCoverVariablesOfTheSameRule) {
+  job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
+  job_.optimizer.weight_decay = 0.01;
+  job_.variable_optimizers = {{"wide/*", {}, 0.5, {}}};
+  // Matches variables of the first rule alone, then of the second one alone.
+  for (const auto& [pattern, decays] :
+       {std::pair{"bias", std::vector<bool>{true, true, false}},
+        std::pair{"wide/*", std::vector<bool>{false, true, true}}}) {
+    job_.optimizer.weight_decay_exempt = {pattern};
+    const auto settings = Settings();
+    ASSERT_OK(settings);
+    for (size_t i = 0; i < decays.size(); ++i) {
+      EXPECT_EQ((*settings)[i].decays, decays[i]) << pattern << " " << i;
+    }
+    EXPECT_EQ((*settings)[0].optimizer, 1);
+  }
+}
+
 TEST_F(VariableSettingsTest, ServersApplyTheRuleOfTheJobToChangesOfLocalSteps) {
   job_.local_steps = 4;
   job_.optimizer.kind = OptimizerConfig::Kind::kAdamW;
   job_.optimizer.weight_decay_exempt = {"wide/*"};
   VariableOptimizer own = {"wide/*", job_.optimizer, 0.5, {}};
-  own.optimizer.weight_decay_exempt = {"wide/w*"};
+  own.optimizer->weight_decay_exempt = {"wide/w*"};
   job_.variable_optimizers = {own, {"bias", {}, 0.5, {}}};
 
   const auto settings = Settings();

@@ -56,7 +56,7 @@ class ShardStateSettingsTest : public ShardFixture {
   void AddOptimizer(const std::string& pattern, OptimizerConfig::Kind kind) {
     VariableOptimizer& other = options_.job.variable_optimizers.emplace_back();
     other.variables = pattern;
-    other.optimizer.kind = kind;
+    other.optimizer.emplace().kind = kind;
   }
 };
 
@@ -79,7 +79,7 @@ TEST_F(ShardStateSettingsTest, EachVariableFollowsItsOwnOptimizerAndRate) {
 TEST_F(ShardStateSettingsTest, EachAdamHasItsOwnPowers) {
   options_.job.optimizer.kind = OptimizerConfig::Kind::kAdam;
   AddOptimizer("b", OptimizerConfig::Kind::kAdam);
-  options_.job.variable_optimizers[0].optimizer.beta1 = 0.5;
+  options_.job.variable_optimizers[0].optimizer->beta1 = 0.5;
   auto state = CreateActive();
 
   Step(*state, 0, 1);

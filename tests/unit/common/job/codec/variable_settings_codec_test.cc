@@ -32,8 +32,8 @@ void ExpectWhole(const JobConfig& job) {
   ASSERT_EQ(job.variable_optimizers.size(), 2u);
   const VariableOptimizer& wide = job.variable_optimizers[0];
   EXPECT_EQ(wide.variables, "wide/*");
-  EXPECT_EQ(wide.optimizer.kind, OptimizerConfig::Kind::kFtrl);
-  EXPECT_EQ(wide.optimizer.l1, 0.5);
+  EXPECT_EQ(wide.optimizer->kind, OptimizerConfig::Kind::kFtrl);
+  EXPECT_EQ(wide.optimizer->l1, 0.5);
   EXPECT_EQ(wide.learning_rate, 0.25);
   ASSERT_TRUE(wide.schedule.has_value());
   EXPECT_EQ(wide.schedule->decay_steps, 7);
@@ -67,6 +67,24 @@ TEST(VariableSettingsCodecTest, RateOfAnOptimizerFollowsAnOverrideOfTheJobs) {
 
   EXPECT_EQ(LearningRatesOf(*job)[1].base, 0.25);
   EXPECT_EQ(LearningRatesOf(*job)[2].base, 4);
+}
+
+TEST(VariableSettingsCodecTest, WithoutAnOptimizerItHasTheJobs) {
+  auto job = ParseJobText(
+      "optimizer { kind: ADAM } "
+      "variable_optimizers { variables: \"w\" learning_rate: 0.5 }",
+      "job.txt");
+  ASSERT_OK(job);
+  EXPECT_EQ(OptimizersOf(*job)[1].kind, OptimizerConfig::Kind::kAdam);
+  // Also if that is changed later.
+  ASSERT_OK(ApplyOverride("optimizer.beta1=0.5", *job));
+  const auto again = FromProto(ToProto(*job));
+  ASSERT_OK(again);
+  EXPECT_EQ(OptimizersOf(*again)[1].beta1, 0.5);
+
+  job->local_steps = 4;
+  EXPECT_EQ(OptimizersOf(*job)[1].kind,
+            OptimizerConfig::Kind::kGradientDescent);
 }
 
 TEST(VariableSettingsCodecTest, ListsOfFieldsAreForTheJobFile) {
