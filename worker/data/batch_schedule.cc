@@ -1,7 +1,5 @@
 #include "worker/data/batch_schedule.h"
 
-#include <cstddef>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -78,8 +76,7 @@ absl::StatusOr<std::vector<int64_t>> BatchSchedule::Batch(int64_t index) {
   const int64_t epoch = index / batches_per_epoch_;
   const int64_t first = index % batches_per_epoch_ * options_.batch_size;
   if (options_.num_examples > kMostListed) return Computed(epoch, first);
-  EnterEpoch(epoch);
-  const auto begin = shard_.begin() + first;
+  const auto begin = ShardOf(epoch).begin() + first;
   return std::vector<int64_t>(begin, begin + options_.batch_size);
 }
 
@@ -93,20 +90,25 @@ std::vector<int64_t> BatchSchedule::Computed(int64_t epoch,
   return ids;
 }
 
-void BatchSchedule::EnterEpoch(int64_t epoch) {
-  // A shuffle touches all examples, so it is kept for the epoch.
-  if (epoch == epoch_) return;
+const std::vector<int64_t>& BatchSchedule::ShardOf(int64_t epoch) {
+  // A shuffle touches all examples, so it is kept.
+  if (shards_[newest_].epoch == epoch) return shards_[newest_].examples;
+  newest_ = 1 - newest_;
+  Shard& shard = shards_[newest_];
+  if (shard.epoch == epoch) return shard.examples;
   const std::vector<int64_t> order =
       EpochShuffle(options_.num_examples, options_.seed, epoch);
-  shard_.resize(static_cast<size_t>(batches_per_epoch_ * options_.batch_size));
+  shard.examples.resize(
+      static_cast<size_t>(batches_per_epoch_ * options_.batch_size));
   // Every num_workers-th example of the common order, so shards are disjoint
   // without any message between workers.
   size_t place = static_cast<size_t>(options_.worker);
-  for (int64_t& id : shard_) {
+  for (int64_t& id : shard.examples) {
     id = order[place];
     place += static_cast<size_t>(options_.num_workers);
   }
-  epoch_ = epoch;
+  shard.epoch = epoch;
+  return shard.examples;
 }
 
 BatchSchedule::Options ScheduleOf(const JobConfig& job, int64_t num_examples,

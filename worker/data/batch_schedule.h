@@ -1,6 +1,8 @@
 #ifndef LOCKSTEP_WORKER_DATA_BATCH_SCHEDULE_H_
 #define LOCKSTEP_WORKER_DATA_BATCH_SCHEDULE_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,8 +20,9 @@ namespace lockstep::worker {
 // have equally many; examples that fill no batch of all workers are left out
 // until the next epoch.
 //
-// The order is EpochShuffle()'s for up to kMostListed examples, of which it
-// holds a list of 8 bytes each, and EpochPermutation's for more.
+// The order is EpochShuffle()'s for up to kMostListed examples, and
+// EpochPermutation's for more. Of the former it holds the lists of this
+// worker's examples in two epochs, with 8 bytes for each.
 //
 // Threads: not thread-safe.
 class BatchSchedule {
@@ -43,8 +46,8 @@ class BatchSchedule {
   absl::Status Check(int64_t index) const;
 
   // Returns the ids of the `batch_size` examples of batch `index`. Any order of
-  // indices is allowed. A change of epoch costs one shuffle if num_examples is
-  // at most kMostListed.
+  // indices is allowed. A batch of another epoch than the last two costs one
+  // shuffle if num_examples is at most kMostListed.
   //
   //   kInvalidArgument  `index` is negative
   //   kOutOfRange       the batch lies behind the last epoch: end of input
@@ -52,7 +55,8 @@ class BatchSchedule {
 
  private:
   explicit BatchSchedule(const Options& options);
-  void EnterEpoch(int64_t epoch);
+  // Returns this worker's examples of an epoch, in order.
+  const std::vector<int64_t>& ShardOf(int64_t epoch);
   // Computes the batch that begins at place `first` of this worker's examples,
   // without a list of them.
   std::vector<int64_t> Computed(int64_t epoch, int64_t first) const;
@@ -60,8 +64,13 @@ class BatchSchedule {
   Options options_;
   int64_t batches_per_epoch_;
 
-  int64_t epoch_ = -1;          // of `shard_`
-  std::vector<int64_t> shard_;  // this worker's examples, all its batches
+  struct Shard {
+    int64_t epoch = -1;
+    std::vector<int64_t> examples;  // of all batches
+  };
+  // Two: a reader that prefetches changes between epochs around the end of one.
+  std::array<Shard, 2> shards_;
+  size_t newest_ = 0;  // the shard that was used last
 };
 
 // Returns the options for `worker` of `num_workers` in a job. With shared work

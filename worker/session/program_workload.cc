@@ -207,7 +207,10 @@ int ProgramWorkload::Replicas() const {
 absl::StatusOr<std::vector<BatchSchedule>*> ProgramWorkload::Schedule(
     int64_t num_examples) {
   const auto found = schedules_.find(num_examples);
-  if (found != schedules_.end()) return &found->second;
+  if (found != schedules_.end()) {
+    found->second.used = ++uses_;
+    return &found->second.schedules;
+  }
   const JobConfig& job = membership_.job;
   if (job.pass_batch_size() == 0) {
     return absl::InvalidArgumentError(
@@ -231,10 +234,21 @@ absl::StatusOr<std::vector<BatchSchedule>*> ProgramWorkload::Schedule(
   }
   if (main_set_ == 0) main_set_ = num_examples;
   if (schedules_.size() >= kMostSets) {
-    const auto first = schedules_.begin();
-    schedules_.erase(first->first == main_set_ ? std::next(first) : first);
+    // The main set is asked for in each step, but by CheckInput() alone
+    // perhaps.
+    auto oldest = schedules_.end();
+    for (auto set = schedules_.begin(); set != schedules_.end(); ++set) {
+      if (set->first == main_set_) continue;
+      if (oldest == schedules_.end() ||
+          set->second.used < oldest->second.used) {
+        oldest = set;
+      }
+    }
+    schedules_.erase(oldest);
   }
-  return &(schedules_[num_examples] = std::move(schedules));
+  Set& made = schedules_[num_examples];
+  made = {std::move(schedules), ++uses_};
+  return &made.schedules;
 }
 
 absl::StatusOr<ProgramWorkload::Place> ProgramWorkload::PlaceOf(

@@ -106,9 +106,14 @@ class ProgramWorkload final : public Workload {
   // That of the last source.
   std::shared_ptr<const ProgramMembership> of_source_ ABSL_GUARDED_BY(mutex_);
   LastValues last_values_ ABSL_GUARDED_BY(mutex_);
+  // The schedules of a set of examples, one for each replica.
+  struct Set {
+    std::vector<BatchSchedule> schedules;
+    uint64_t used = 0;  // value of uses_ at its last use
+  };
   // By number of examples: programs may draw from several sets in a step.
-  std::map<int64_t, std::vector<BatchSchedule>> schedules_
-      ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, Set> schedules_ ABSL_GUARDED_BY(mutex_);
+  uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
   // The number of examples of the first Examples(), by which the job's epochs
   // are counted; 0: none yet.
   int64_t main_set_ ABSL_GUARDED_BY(mutex_) = 0;
