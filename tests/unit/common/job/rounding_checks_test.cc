@@ -83,7 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
              [](JobConfig& job) {
                job.variable_optimizers = {
                    {"w",
-                    {.kind = Kind::kAdagrad, .initial_accumulator_value = 1e-8},
+                    OptimizerConfig{.kind = Kind::kAdagrad,
+                                    .initial_accumulator_value = 1e-8},
                     {},
                     {}}};
              }}));
@@ -196,7 +197,8 @@ TEST(RoundingChecksTest, AnEpsilonThatFloat16HasNotIsRefused) {
   EXPECT_OK(CheckTraining(job));  // gradient descent has none
   for (const Kind kind : {Kind::kAdam, Kind::kLazyAdam, Kind::kAdadelta,
                           Kind::kRmsProp, Kind::kAdamTorch, Kind::kAdamW}) {
-    job.variable_optimizers = {{"w", {.kind = kind, .epsilon = 1e-8}, {}, {}}};
+    job.variable_optimizers = {
+        {"w", OptimizerConfig{.kind = kind, .epsilon = 1e-8}, {}, {}}};
     EXPECT_THAT(CheckTraining(job),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("optimizer.epsilon is 1e-08, but must be "

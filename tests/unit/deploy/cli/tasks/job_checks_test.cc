@@ -216,7 +216,9 @@ TEST_F(JobChecksTest, ADirectoryThatMayNotBeWrittenIsRefused) {
   // Root may write everywhere.
   constexpr uid_t kNobody = 65534;
   const uid_t user = geteuid();
-  if (user == 0) ASSERT_EQ(seteuid(kNobody), 0);
+  if (user == 0) {
+    ASSERT_EQ(seteuid(kNobody), 0);
+  }
 
   EXPECT_THAT(CheckCheckpoints(job_, {}),
               StatusIs(kInvalid, HasSubstr("checkpoint.directory: ")));
