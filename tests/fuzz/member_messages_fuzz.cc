@@ -1,6 +1,7 @@
-// What members of a job and its servers send: a line with the name of a message
-// and its text format, as in "JobHistory", or with the name of a text. Whatever
-// it says, what is decoded keeps its bounds, and survives another round.
+// Messages that members of a job and its servers send, and texts of operators:
+// a line with the name of the message or text, as "JobHistory", and the message
+// in text format. Decoded values must keep their bounds, and be the same after
+// another round.
 
 #include <cmath>
 #include <cstddef>

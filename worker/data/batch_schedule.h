@@ -21,7 +21,7 @@ namespace lockstep::worker {
 // until the next epoch.
 //
 // The order is EpochShuffle()'s for up to kMostListed examples, and
-// EpochPermutation's for more. Of the former it holds the lists of this
+// EpochPermutation's for more. A schedule of the former holds the lists of this
 // worker's examples in two epochs, with 8 bytes for each.
 //
 // Threads: not thread-safe.

@@ -45,7 +45,9 @@ TEST(JobRulesTest, AllThatServersComputeByIsARule) {
       [](JobConfig& job) {
         job.clipping = {ClippingConfig::Kind::kMeanGlobalNorm, 1};
       },
-      [](JobConfig& job) { job.variable_optimizers[0].optimizer.emplace().beta1 = 0.5; },
+      [](JobConfig& job) {
+        job.variable_optimizers[0].optimizer.emplace().beta1 = 0.5;
+      },
       [](JobConfig& job) { job.variable_optimizers[0].learning_rate = 7; },
       [](JobConfig& job) { job.learning_rate.warmup_steps = 3; },
       [](JobConfig& job) {
