@@ -127,7 +127,7 @@ TEST(RoundingChecksTest, RatesAreNamedWhereTheJobHasThem) {
   job.optimizer.kind = Kind::kAdamW;  // computes in float32
   job.optimizer.epsilon = 1e-4;
   job.learning_rate.base = 1e-8;
-  job.variable_optimizers = {{"w", {}, {}, {}}};
+  job.variable_optimizers = {{"w", OptimizerConfig(), {}, {}}};
   EXPECT_THAT(CheckRoundings(job), StatusIs(absl::StatusCode::kInvalidArgument,
                                             StartsWith("learning_rate is")));
   job.variable_optimizers[0].learning_rate = 1e-9;

@@ -400,7 +400,7 @@ TEST_F(VariableSettingsTest, UpdateOfEveryRowOfAGrowingTableIsRefused) {
   JobConfig adam = job_;
   adam.optimizer.kind = OptimizerConfig::Kind::kAdam;
   refused(adam, "LAZY_ADAM");
-  adam.variable_optimizers = {{"t", {}, {}, {}}};
+  adam.variable_optimizers = {{"t", OptimizerConfig(), {}, {}}};
   EXPECT_OK(SettingsOf(adam, variables));
   JobConfig averaged = job_;
   averaged.moving_average = {0.9, false, {}, true};
