@@ -78,8 +78,8 @@ endfunction()
 # To trace the others costs a sixth of their compile time. A fuzz target that
 # names another library is refused.
 set(_lockstep_traced "^lockstep_(common_|server_(calls|mirror|rpc|shard|state)|\
-worker_(client|data|memory|tables)|cli_(logs|simulate|spans)|chief_page|\
-strategy_workers|golden)")
+worker_(client|data|memory|tables)|cli_(logs|simulate|spans|status)|\
+chief_(operators|page)|strategy_workers|golden)")
 
 # Lets a fuzzer see which branches of the target its inputs reach.
 function(_lockstep_trace_branches target)

@@ -13,11 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "chief/operators/job_history_codec.h"
-#include "chief/servers/shard_setup_codec.h"
 #include "common/status/status_codec.h"
 #include "common/status/status_json.h"
-#include "common/text/utf8.h"
-#include "common/wire/shared_memory_codec.h"
 #include "common/wire/standing_codec.h"
 #include "common/wire/wire_codec.h"
 #include "deploy/cli/logs/log_story.h"
@@ -80,11 +77,11 @@ void ReadStatus(absl::string_view text) {
 void ReadShard(absl::string_view text) {
   v1::CreateShardResponse message;
   if (!Parse(text, message)) return;
-  for (const bool takes_part : {false, true}) {
-    chief::AnswerFrom(message, /*num_variables=*/1, takes_part)
-        .status()
-        .IgnoreError();
-  }
+  const auto standings = FromProto(message.workers());
+  if (!standings.ok()) return;
+  StandingMessages again;
+  FillStandings(*standings, again);
+  Require(again.size() == message.workers_size());
 }
 
 void ReadSettings(absl::string_view text) {
