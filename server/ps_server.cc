@@ -182,7 +182,7 @@ absl::Status PsServer::Run() {
   const absl::Status end =
       chief_.ended() ? chief_.end() : absl::CancelledError("asked to stop");
   if (!chief_.state_is_spare()) {
-    spdlog::warn("the state file stays, for the next start of this task");
+    spdlog::warn("leaves its state as it is, for the next start of this task");
   } else if (absl::Status removed = host_.RemoveState(); !removed.ok()) {
     spdlog::warn("the state file stays: {}", std::string(removed.message()));
   }

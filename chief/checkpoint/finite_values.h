@@ -19,7 +19,8 @@ std::optional<size_t> FirstNonFinite(DType dtype,
                                      absl::Span<const char> little_endian);
 
 // Checks the tensors of `values` that are variables of the job, of the same
-// dtype. Buffers may hold any element, such as the -infinity of a mask.
+// dtype and shape, but no growing tables. Buffers may hold any element, such as
+// the -infinity of a mask.
 // `on_transferred` is called with 0 of the bytes, once for each block that has
 // been read.
 //

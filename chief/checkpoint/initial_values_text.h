@@ -10,7 +10,8 @@
 namespace lockstep::chief {
 
 // Returns a text with the number of a job's variables that begin with values of
-// the file, and the name of the first variable that does not:
+// the file, and the names of those that do not, three at most, with the number
+// of the others:
 //
 //   2 of 3 variables begin with the values of model.safetensors; "head/w" is
 //   not in it and begins as without it

@@ -11,7 +11,10 @@ void SayDoneBefore(int64_t step, int64_t train_steps,
   const std::string what =
       absl::StrCat("nothing to do: ", directory, " has step ", step);
   if (step == train_steps) {
-    Notify(out, absl::StrCat(what, " of ", step));
+    Notify(out, absl::StrCat(what, " of ", step,
+                             "; to train again, name another "
+                             "checkpoint.directory, raise train_steps, or give "
+                             "--fresh"));
   } else {
     Notify(out,
            absl::StrCat(what, ", and train_steps is ", train_steps,

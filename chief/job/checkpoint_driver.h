@@ -1,6 +1,7 @@
 #ifndef LOCKSTEP_CHIEF_JOB_CHECKPOINT_DRIVER_H_
 #define LOCKSTEP_CHIEF_JOB_CHECKPOINT_DRIVER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -36,6 +37,11 @@ class CheckpointDriver {
   // True if a checkpoint must begin at the next possible boundary after `step`.
   bool IsToBegin(int64_t step, absl::Time now) const {
     return !busy() && (wanted_ || policy_->Due(step, now));
+  }
+  // True if a checkpoint was due by number at or before `step`, after the
+  // newest one, which Begin() was passed.
+  bool LacksOneAt(int64_t step) const {
+    return policy_->NextDueStep(std::max<int64_t>(saved_step_, 0)) <= step;
   }
   // As CheckpointPolicy::NextDueStep().
   int64_t NextDueStep(int64_t step) const { return policy_->NextDueStep(step); }

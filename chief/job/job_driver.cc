@@ -267,6 +267,8 @@ void JobDriver::Opened(const RoundOutcome& outcome) {
       context_.out.push_back(CheckpointSaved{saved, outcome.saved_at});
     }
     checkpoints_.Begin(saved, saved, context_.now);
+    // The chief before may have died while it wrote the one that was due.
+    if (checkpoints_.LacksOneAt(step)) checkpoints_.Want();
   }
   phase_ = Phase::kTraining;
   switch (cause_) {

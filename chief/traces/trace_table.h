@@ -22,7 +22,8 @@ namespace lockstep::chief {
 //   Begin -> Wanted, by each task -> Report -> Get, until kKept has passed
 //
 // Memory:  at most kMaxBytes for spans, divided among the tasks; but each task
-//          may report kFewestSpans, even if that is more in all.
+//          may report kFewestSpans, even if that is more in all, and
+//          SpanRecorder::kRareSpans besides.
 // Threads: safe to share.
 class TraceTable {
  public:
@@ -54,7 +55,8 @@ class TraceTable {
   //
   //   kFailedPrecondition  the trace is too old, or another was begun, or the
   //                        trace does not include the task
-  //   kInvalidArgument     more spans than it was asked for
+  //   kInvalidArgument     more than SpanRecorder::kRareSpans spans above
+  //                        those that it was asked for
   absl::Status Report(uint64_t id, TaskTrace trace, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

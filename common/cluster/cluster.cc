@@ -99,8 +99,13 @@ absl::StatusOr<Cluster> Cluster::Make(const TfConfig& config,
   if (self.type != TaskType::kEvaluator) {
     const absl::Status found = cluster.CheckTask(self);
     if (!found.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          found.message(), "; correct task, or add its address to cluster"));
+      std::string text = absl::StrCat(
+          found.message(), "; correct task, or add its address to cluster");
+      // The task's job may be misspelt there, of which a warning tells.
+      for (const std::string& warning : cluster.warnings_) {
+        absl::StrAppend(&text, "; ", warning);
+      }
+      return absl::InvalidArgumentError(std::move(text));
     }
   }
   return cluster;

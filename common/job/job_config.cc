@@ -375,7 +375,7 @@ absl::Status CheckSizes(const JobConfig& job) {
   LOCKSTEP_RETURN_IF_ERROR(CheckProgram(job));
   if (job.train_steps == 0) {
     return absl::InvalidArgumentError(
-        "train_steps is not given; set the number of steps, as in "
+        "train_steps is not given, or 0; set the number of steps, as in "
         "train_steps: 1000, or on a command line --set train_steps=1000");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckInt("train_steps", job.train_steps, 1));

@@ -13,8 +13,8 @@ namespace lockstep {
 
 // Sends the values of all variables of `model` with initializer kGiven to the
 // chief, block by block, and repeats each block until it is answered. Returns
-// kOk also if the chief takes them from another worker by now. Private to
-// common/membership.
+// kOk also if the chief does not want them any more: another worker provides
+// them, or another chief runs the job. Private to common/membership.
 //
 //   kCancelled  `is_over` returned true
 //   and the errors of `values` and of CoordinatorService

@@ -211,7 +211,7 @@ std::string StatusServer::AnswerTo(const HttpRequest& request, int socket) {
   }
   return Refusal("404 Not Found",
                  "there are /metrics and /healthz, and on the "
-                 "chief / and /status.json");
+                 "chief /, /status.json and /curves.json");
 }
 
 }  // namespace lockstep

@@ -34,8 +34,8 @@ def fill(model, step, tensors):
     for key, each in targets + tables:
         if key not in tensors:
             raise ValueError(f'the checkpoint of step {step} has no "{key}"'
-                             + _wrapped([k for k, _ in targets + tables],
-                                        tensors))
+                             + (_wrapped([k for k, _ in targets + tables],
+                                         tensors) or _names(tensors)))
         if isinstance(each, Embedding):
             each._check_shape(tensors, key)
             continue
@@ -60,6 +60,14 @@ def fill(model, step, tensors):
             'Worker(model, buffers="local"): the model keeps its own values of '
             f"the {len(absent)} buffers that are not there", RuntimeWarning,
             stacklevel=3)
+
+
+def _names(tensors):
+    """The names that a checkpoint has, where they are another model's."""
+    first = [f'"{name}"' for name in list(tensors)[:3]]
+    more = ", ..." if len(tensors) > 3 else ""
+    return (f", but {', '.join(first)}{more}: make the model as that job did, "
+            "or name the directory of this model's job")
 
 
 def _wrapped(keys, tensors):

@@ -132,9 +132,14 @@ class Step(_base.BaseStep):
         """
         self._check_at_hand()
         worker = self._worker
-        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-            raise ValueError("the loss must be a tensor of one element, the "
-                             "mean over this pass's examples")
+        if not isinstance(loss, torch.Tensor):
+            raise ValueError(
+                f"the loss is a {type(loss).__name__}, but must be a tensor, "
+                "from which the gradients come: leave out .item()")
+        if loss.numel() != 1:
+            raise ValueError(
+                f"the loss has the shape {tuple(loss.shape)}, but must have "
+                "one element, the mean over this pass's examples: add .mean()")
         self._check_whole()
         if self._over:
             if worker._unwanted:

@@ -54,8 +54,7 @@ std::vector<MeanWaits::Answer> MeanWaits::TakeOld(absl::Time now) {
     // Not kUnavailable, which the caller takes for a server that is gone.
     return absl::DeadlineExceededError(
         absl::StrCat("the means of step ", wait.of.step + 1,
-                     " are not here, which waits "
-                     "for ",
+                     " are not computed yet: this server waits for ",
                      wait.shard->engine().WaitsFor()));
   });
 }

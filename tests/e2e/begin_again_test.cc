@@ -68,7 +68,7 @@ TEST_F(BeginAgainTest, TheTerminalSaysFromWhichStepItGoesOn) {
                     HasSubstr("; train_steps reached\n")));
   EXPECT_THAT(Run(50, {}),
               HasSubstr(absl::StrCat("nothing to do: ", checkpoints(),
-                                     " has step 50 of 50\n")));
+                                     " has step 50 of 50; to train again, ")));
   EXPECT_THAT(Run(80, {}),
               HasSubstr(absl::StrCat("resumed from the checkpoint of step 50 "
                                      "in ",

@@ -255,9 +255,12 @@ absl::Status TrainingMember::Run() {
     if (!chief_.lease_lost() && !refused_) return status;
     // The status is OK if a server has closed its tokens, as it does when the
     // job goes back to an earlier step.
-    spdlog::warn("taken for dead ({}); joining again",
-                 status.ok() ? "the job goes on from another step"
-                             : std::string(status.message()));
+    if (status.ok()) {
+      spdlog::warn("the job goes on from another step; joining again");
+    } else {
+      spdlog::warn("the membership has ended ({}); joining again",
+                   std::string(status.message()));
+    }
   }
 }
 

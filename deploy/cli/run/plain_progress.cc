@@ -43,8 +43,12 @@ std::string ProgressLine(const JobStatus& status,
     absl::StrAppend(&line, ", ", ScoreText(*status.evaluation), " at step ",
                     status.evaluation->step);
   }
-  if (eta.has_value()) absl::StrAppend(&line, ", ETA ", FormatClock(*eta));
-  return absl::StrCat(line, LongestWaitOf(status, StatusLine::kLongWait));
+  const std::string wait = LongestWaitOf(status, StatusLine::kLongWait);
+  // While no step is made its estimate grows without end.
+  if (eta.has_value() && wait.empty()) {
+    absl::StrAppend(&line, ", ETA ", FormatClock(*eta));
+  }
+  return absl::StrCat(line, wait);
 }
 
 }  // namespace

@@ -156,7 +156,8 @@ absl::Status TakeStatusPort(const RunRequest& request, RunSetup& setup) {
   absl::StatusOr<HostPort> address = ParseHostPort(request.status_address);
   if (!address.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--status_address: ", address.status().message()));
+        absl::StrCat("--status_address ", request.status_address, ": ",
+                     address.status().message(), "; give 127.0.0.1:PORT"));
   }
   // A server can listen there, though LocalHosts does not know them, since no
   // process can connect to them.

@@ -53,6 +53,7 @@ Supervisor::Actions Supervisor::OnTaskExit(TaskId task, TaskExit exit,
   if (found == running_.end()) return {};
   ends_.push_back({task, exit, found->second});
   ends_.back().late = JobIsOver() || broken_;
+  ends_.back().wanted = gave_up_;
   running_.erase(found);
 
   if (!MayRestart(task, exit)) {
@@ -136,6 +137,7 @@ Supervisor::Actions Supervisor::OnQuits(absl::Time now) {
   // The grace begins anew with each of them.
   for (const auto& [task, time] : quits_) last = std::max(last, time);
   if (now < last + kQuitGrace) return {};
+  for (End& end : ends_) end.quit = end.quit || quits_.contains(end.task);
   return GiveUp(absl::StrCat("the program of ",
                              quits_.begin()->first.ToString(), kQuitsEarly),
                 now);

@@ -206,6 +206,7 @@ class Supervisor {
     bool restarted = false;  // it was restarted, so its end did no harm
     bool quit = false;       // as in BadEnd
     bool late = false;       // the job ended, or lacked a task that it needs
+    bool wanted = false;     // the launcher had given the job up
   };
 
   // A shell reports a program that signal n has ended as 128 + n.

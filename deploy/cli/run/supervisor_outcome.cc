@@ -92,13 +92,14 @@ bool Supervisor::IsBad(const End& end, RunOutcome::Verdict verdict) const {
   if (verdict == RunOutcome::Verdict::kDone) {
     return !end.exit.ok() || end.sent_signal != 0 || end.quit;
   }
-  if (end.exit.ok()) return false;
+  if (end.exit.ok()) return end.quit && gave_up_;
   if (end.exit.signal == SIGKILL && end.sent_signal == SIGKILL) {
     return !hard_stop_;
   }
   if (end.sent_signal != 0) {
     return !IsStopped(end.exit) && end.exit.signal != SIGTERM;
   }
+  if (end.wanted && IsStopped(end.exit)) return false;
   return verdict == RunOutcome::Verdict::kFailed || !IsStopped(end.exit);
 }
 

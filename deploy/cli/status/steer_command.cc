@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
 #include "common/flags/nearest_match.h"
+#include "common/flags/wrap_text.h"
 #include "deploy/cli/status/status_report.h"
 #include "deploy/cli/text/text_format.h"
 
@@ -234,7 +235,7 @@ int SteerCommands::Run(const Command& command, Terminal& terminal,
   if (!status.ok()) {
     return RefuseCommand(*command.app, status.status(), kNoAnswer, err);
   }
-  terminal.Print(Describe(*status) + "\n");
+  terminal.Print(WrapText(Describe(*status), terminal.Columns(), 2) + "\n");
   return 0;
 }
 

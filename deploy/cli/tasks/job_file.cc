@@ -27,6 +27,13 @@ absl::StatusOr<std::vector<std::string>> SettingsForOwnProgram(
   LOCKSTEP_ASSIGN_OR_RETURN(std::string kind, ModelKindIn(text, source));
   // As ParseJobText(): the last one counts.
   for (const std::string& setting : settings) {
+    // Found here: what follows would blame the model for it.
+    if (!absl::StrContains(setting, '=')) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", setting,
+                       ": has no \"=\"; give KEY=VALUE, as in --set "
+                       "train_steps=1000"));
+    }
     if (absl::StartsWith(setting, kKind)) kind = setting.substr(kKind.size());
   }
   if (kind.empty()) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/flags/flag_parser.h"
+#include "common/flags/wrap_text.h"
 #include "deploy/cli/spans/chrome_trace.h"
 #include "deploy/cli/spans/explanation.h"
 #include "deploy/cli/spans/explanation_text.h"
@@ -135,8 +136,9 @@ int ExplainJobCommand::Run(Terminal& terminal, std::ostream& err) const {
     return RefuseCommand(app_, chief_.ExplainSilence(explanation.status()),
                          kNoAnswer, err);
   }
-  terminal.Print(json_ ? ExplanationJson(*explanation) + "\n"
-                       : ExplanationText(*explanation));
+  terminal.Print(
+      json_ ? ExplanationJson(*explanation) + "\n"
+            : WrapText(ExplanationText(*explanation), terminal.Columns(), 2));
   return 0;
 }
 

@@ -170,8 +170,9 @@ tell("M", lambda: next(worker.steps()))
 print("alive")
 """)
         self.expect(log, "two RuntimeError: this process is a worker already",
-                    "A ValueError: the loss must be a tensor of one element",
-                    "B ValueError", "C ValueError: examples is -1",
+                    "A ValueError: the loss has the shape (4,), but must",
+                    "B ValueError: the loss is a float",
+                    "C ValueError: examples is -1",
                     "D ValueError", "Dx TypeError: n is 10.7; give an integer",
                     f"Dy ValueError: n is {10**30}; it must be 0 to",
                     "Dz ValueError: ahead is 2; it must be 0 to 1",

@@ -9,8 +9,8 @@
 namespace lockstep::worker {
 
 // LastAnswers decides when a client gives up the answers to a push: when they
-// have not come soon after it was told that training is over. No step averages
-// the gradients of that push.
+// have not come soon after it was told that training is over. The push may have
+// counted in the last step; its counts then say stale.
 //
 // Threads: not thread-safe.
 class LastAnswers {

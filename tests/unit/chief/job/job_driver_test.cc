@@ -1,5 +1,10 @@
 // How a job begins: which members it waits for, and its first actions.
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "tests/unit/chief/job/job_driver_fixture.h"
 
@@ -138,7 +143,9 @@ TEST_F(JobDriverStartTest, JobThatWasDoneBeforeIsDone) {
   EXPECT_THAT(
       On(EndFound{100}),
       ElementsAre("at 100", "saved 100",
-                  "notice: nothing to do: /checkpoints has step 100 of 100",
+                  "notice: nothing to do: /checkpoints has step 100 of 100; "
+                  "to train again, name another checkpoint.directory, raise "
+                  "train_steps, or give --fresh",
                   "close settings", "sum up", "done: it was done before"));
 }
 
@@ -197,6 +204,27 @@ TEST_F(JobDriverStartTest, CheckpointOfAnEarlierChiefIsAsOldAsItIs) {
   outcome.saved_at = now - absl::Minutes(5);
   EXPECT_THAT(On(RecoveryDone{outcome}), Contains("saved 5"));
   EXPECT_EQ(saved_at, outcome.saved_at);
+}
+
+// The chief before may have died while it wrote the checkpoint of step 4.
+TEST_F(JobDriverStartTest, CheckpointThatAnEarlierChiefOwedIsMadeUpFor) {
+  job.checkpoint.directory = "/checkpoints";
+  job.checkpoint.every_steps = 4;
+  for (const auto& [saved, owed] :
+       {std::pair{-1, true}, {3, true}, {4, false}, {5, false}}) {
+    Make();
+    JoinAll();
+    On(ModelDescribed{});
+    Started();
+    Actions actions = Recovered(7, saved, RecoveryPlan::Action::kResume);
+    for (const std::string& action : Step()) actions.push_back(action);
+    EXPECT_EQ(std::count_if(actions.begin(), actions.end(),
+                            [](const std::string& action) {
+                              return absl::StartsWith(action, "copy ");
+                            }),
+              owed ? 1 : 0)
+        << saved << ": " << absl::StrJoin(actions, ", ");
+  }
 }
 
 TEST_F(JobDriverStartTest, EndThatIsFoundIsAsOldAsItIs) {

@@ -79,6 +79,15 @@ TEST(ClusterTest, AskingForATaskThatIsNotThereIsAnError) {
                                            "has the tasks 0, 1")));
 }
 
+TEST(ClusterTest, AMisspeltJobOfTheTaskIsNamed) {
+  EXPECT_THAT(Make(R"({"cluster": {"wroker": ["w:1"], "ps": ["p:1"]},
+                       "task": {"type": "worker", "index": 0}})")
+                  .status(),
+              StatusIs(kInvalid, AllOf(HasSubstr("no task worker 0"),
+                                       HasSubstr("the job \"wroker\""),
+                                       HasSubstr("did you mean worker?"))));
+}
+
 TEST(ClusterTest, AddressesAndCountsAreByTask) {
   const auto cluster = Make(kFull, kWorker1);
 

@@ -89,6 +89,21 @@ TEST_F(SupervisorElasticProgramsTest, ProgramsThatAllLeaveAtOnceEndTheRun) {
               HasSubstr("the program of worker 0 ended with exit code 0"));
 }
 
+// The others only do what the run then asks of them.
+TEST_F(SupervisorElasticProgramsTest, ProgramsThatLeftAreTheCauseOfTheEnd) {
+  supervisor_.OnJobState(JobState::kStarting, At(0));
+  supervisor_.OnTaskExit(kWorker0, kOk, At(1));
+  supervisor_.OnTaskExit(kWorker1, kOk, At(2));
+  supervisor_.OnTime(At(10));
+  supervisor_.OnTaskExit(kPs, kStoppedCode, At(11));
+  supervisor_.OnTaskExit(kChief, kStoppedCode, At(11));
+  EXPECT_EQ(supervisor_.Outcome().exit_code, 1);
+  EXPECT_EQ(supervisor_.Outcome().bad_ends,
+            (std::vector<cli::BadEnd>{
+                {.task = kWorker0, .exit = kOk, .quit = true},
+                {.task = kWorker1, .exit = kOk, .quit = true}}));
+}
+
 TEST_F(SupervisorElasticProgramsTest, ProgramThatLeftTheJobIsNotMissed) {
   supervisor_.OnJobState(JobState::kStarting, At(0));
   supervisor_.OnTaskExit(kWorker0, kOk, At(1));
