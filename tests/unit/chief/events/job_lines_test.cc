@@ -35,7 +35,9 @@ class JobLinesTest : public ::testing::Test {
 TEST_F(JobLinesTest, JobThatWasDoneBeforeSaysWhatTrainsOn) {
   SayDoneBefore(10, /*train_steps=*/10, "checkpoints", out_);
   EXPECT_THAT(Said(), AllOf(HasSubstr("step 10 of 10"),
-                            Not(HasSubstr("raise train_steps"))));
+                            HasSubstr("another checkpoint.directory, raise "
+                                      "train_steps, or give --fresh"),
+                            Not(HasSubstr("--from"))));
   out_.clear();
   SayDoneBefore(12, /*train_steps=*/10, "checkpoints", out_);
   EXPECT_THAT(Said(),
